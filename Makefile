@@ -1,0 +1,38 @@
+# Every target sets up what it needs: a virtual environment in .venv with the pinned versions of constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
+PYTEST := $(BIN)/python -m pytest -n 2
+
+.PHONY: demo test test-all lint bench clean
+
+demo: $(VENV)/installed  ## train a tiny network with two losses on built-in data
+	$(BIN)/python examples/two_losses.py
+
+test: $(VENV)/installed-dev lint  ## what has to pass before a change lands
+	$(PYTEST)
+
+test-all: $(VENV)/installed-dev  ## every combination of options and dtypes
+	SIZEWISE_EXHAUSTIVE=1 $(PYTEST)
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed-dev  ## speed and memory against the peers, on this machine
+	$(BIN)/python benchmarks/losses.py
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) torch
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(PIP) --editable ".[dev,peers]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

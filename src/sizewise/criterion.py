@@ -1,0 +1,242 @@
+"""What can be called on logits: a single term, or a weighted sum of terms that shares one pass."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sizewise.checks import check_weight, check_word, closest
+from sizewise.stats.fields import Field
+from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index
+from sizewise.stats.region_stats import RegionStats, take_stats
+
+
+class Criterion(nn.Module, ABC):
+    """Maps logits and target to a loss through :class:`RegionStats`. Criteria add up and scale."""
+
+    ignore_index: int | None = None
+    activation: str = "softmax"
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """The name that opens this criterion's messages."""
+
+    @property
+    @abstractmethod
+    def fields(self) -> tuple[Field, ...]:
+        """The sums that it needs."""
+
+    @abstractmethod
+    def terms_from_stats(self, stats: RegionStats) -> dict[str, Tensor]:
+        """Each term's unweighted value by name."""
+
+    @abstractmethod
+    def total(self, terms: dict[str, Tensor]) -> Tensor:
+        """The weighted sum of the values that :meth:`terms` returned."""
+
+    def stats(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> RegionStats:
+        """One pass over the logits that takes exactly the sums this criterion needs."""
+        return take_stats(
+            self.label,
+            logits,
+            target,
+            mask,
+            ignore_index=self.ignore_index,
+            activation=self.activation,
+            fields=self.fields,
+        )
+
+    def from_stats(self, stats: RegionStats) -> Tensor:
+        """The loss, from sums that were taken before."""
+        return self.total(self.terms_from_stats(stats))
+
+    def terms(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
+        """Each term's unweighted value by name, graph kept: log them, then call :meth:`total`."""
+        return self.terms_from_stats(self.stats(logits, target, mask))
+
+    def forward(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The loss of ``logits`` (N, K, *S) for ``target``, over the pixels where ``mask`` is True."""
+        return self.from_stats(self.stats(logits, target, mask))
+
+    def __add__(self, other: "Criterion") -> "Loss":
+        return _add(self, other) if isinstance(other, Criterion) else NotImplemented
+
+    def __radd__(self, other: int) -> "Criterion":
+        # sum([a, b]) starts from the integer 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __mul__(self, weight: float) -> "Loss":
+        loss = _as_loss(self)
+        factor = check_weight(self.label, weight)
+        scaled = [(term, float(old) * factor) for term, old in zip(loss.parts.values(), loss.weights, strict=True)]
+        return _build(scaled, loss.ignore_index, loss.activation)
+
+    __rmul__ = __mul__
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Criterion":
+        return super()._apply(keeping_dtype(fn), recurse)
+
+
+class Weights(nn.Module):
+    """The λ of each term, as 0-dim float64 buffers that can be read and set by name while training.
+
+    Setting writes in place: no recompilation, and a captured CUDA graph sees it.
+    """
+
+    def __init__(self, weights: dict[str, float]) -> None:
+        super().__init__()
+        self.names = tuple(weights)
+        for name, weight in weights.items():
+            self.register_buffer(name, torch.tensor(weight, dtype=torch.float64))
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._buffers[self._known(name)]  # type: ignore[return-value]
+
+    def __setitem__(self, name: str, weight: float | Tensor) -> None:
+        if isinstance(weight, Tensor) and weight.numel() == 1:
+            weight = float(weight)  # so that w[name] = w[name] * 0.9 works
+        self[name].fill_(check_weight(f"weights[{name!r}]", weight))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[name] for name in self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _known(self, name: str) -> str:
+        if name not in self.names:
+            raise KeyError(
+                f"there is no term {name!r}; the terms are {', '.join(self.names)}.{closest(name, self.names)}"
+            )
+        return name
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Weights":
+        return super()._apply(keeping_dtype(fn), recurse)
+
+    def __repr__(self) -> str:
+        return f"Weights({', '.join(f'{name}={float(self[name]):g}' for name in self.names)})"
+
+
+class Loss(Criterion):
+    """A weighted sum of terms, Σ λ_t · term_t, that reads its input in one way and in one pass.
+
+    Args:
+        criterion: a term or a sum of terms, as ``CrossEntropy() + 0.1 * Dice()``.
+        ignore_index: the label of pixels without a label; ``None`` treats every stray label as an error.
+        activation: ``"softmax"`` over the channels, or ``"sigmoid"`` for each.
+
+    Terms of the same kind are named "Dice", "Dice_2", and so on.
+
+    >>> import torch, sizewise as sw
+    >>> criterion = sw.Loss(sw.CrossEntropy() + 0.1 * sw.Dice(), ignore_index=255)
+    >>> criterion
+    Loss(CrossEntropy() + 0.1 * Dice(), ignore_index=255)
+    >>> loss = criterion(torch.zeros(1, 2, 4, 4), torch.zeros(1, 4, 4, dtype=torch.uint8))
+    >>> criterion.weights["Dice"] = 0.5
+    """
+
+    def __init__(self, criterion: Criterion, *, ignore_index: int | None = None, activation: str = "softmax") -> None:
+        super().__init__()
+        if not isinstance(criterion, Criterion):
+            raise TypeError(
+                f"Loss: criterion must be a term or a sum of terms, as CrossEntropy() + 0.1 * Dice(), got "
+                f"{type(criterion).__name__}. For a named loss use sizewise.loss(name)."
+            )
+        check_ignore_index("Loss", ignore_index)
+        self.ignore_index = ignore_index
+        self.activation = check_word("Loss", "activation", activation, ACTIVATIONS)
+        if isinstance(criterion, Loss):
+            parts = dict(criterion.parts.items())
+            weights = {name: float(criterion.weights[name]) for name in parts}
+        else:
+            parts, weights = {criterion.label: criterion}, {criterion.label: 1.0}
+        self.parts = nn.ModuleDict(parts)
+        self.weights = Weights(weights)
+
+    @property
+    def label(self) -> str:
+        return " + ".join(self.weights.names)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(dict.fromkeys(field for term in self.parts.values() for field in term.fields))
+
+    def terms_from_stats(self, stats: RegionStats) -> dict[str, Tensor]:
+        return {name: term.from_stats(stats) for name, term in self.parts.items()}
+
+    def total(self, terms: dict[str, Tensor]) -> Tensor:
+        if set(terms) != set(self.weights.names):
+            raise ValueError(
+                f"{self.label}: total() needs the value of each term, {', '.join(self.weights.names)}, got "
+                f"{', '.join(terms) or 'none'}."
+            )
+        weighted = [self.weights[name].to(value.dtype) * value for name, value in terms.items()]
+        result = weighted[0]
+        for value in weighted[1:]:
+            result = result + value
+        return result
+
+    @property
+    def formula(self) -> str:
+        """The weighted sum as it would be written."""
+        pairs = zip(self.parts.values(), (float(weight) for weight in self.weights), strict=True)
+        return " + ".join(f"{term}" if weight == 1 else f"{weight:g} * {term}" for term, weight in pairs)
+
+    def __repr__(self) -> str:
+        options = [self.formula]
+        if self.ignore_index is not None:
+            options.append(f"ignore_index={self.ignore_index}")
+        if self.activation != "softmax":
+            options.append(f"activation={self.activation!r}")
+        return f"Loss({', '.join(options)})"
+
+
+def keeping_dtype(fn: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Let ``.to()`` and ``.half()`` move a criterion's constants, but never round them."""
+
+    def move(tensor: Tensor) -> Tensor:
+        try:
+            moved = fn(tensor)
+        except TypeError:  # Apple's GPUs have no float64
+            return fn(tensor.float())
+        return moved if moved.dtype == tensor.dtype else tensor.to(moved.device)
+
+    return move
+
+
+def _as_loss(criterion: Criterion) -> Loss:
+    return criterion if isinstance(criterion, Loss) else Loss(criterion)
+
+
+def _add(left: Criterion, right: Criterion) -> Loss:
+    a, b = _as_loss(left), _as_loss(right)
+    ignore_index = _agreed("ignore_index", a.ignore_index, b.ignore_index, None)
+    activation = _agreed("activation", a.activation, b.activation, "softmax")
+    parts = [
+        (term, float(weight)) for loss in (a, b) for term, weight in zip(loss.parts.values(), loss.weights, strict=True)
+    ]
+    return _build(parts, ignore_index, activation)
+
+
+def _agreed(option: str, left: Any, right: Any, default: Any) -> Any:
+    if left != right and default not in (left, right):
+        raise ValueError(f"Loss: the two sides read their input differently, {option}={left!r} and {option}={right!r}.")
+    return right if left == default else left
+
+
+def _build(parts: list[tuple[Criterion, float]], ignore_index: int | None, activation: str) -> Loss:
+    """A Loss of several weighted terms, with equal names numbered."""
+    named: dict[str, nn.Module] = {}
+    weights: dict[str, float] = {}
+    for term, weight in parts:
+        name, number = term.label, 1
+        while name in named:
+            number += 1
+            name = f"{term.label}_{number}"
+        named[name], weights[name] = term, weight
+    loss = Loss(parts[0][0], ignore_index=ignore_index, activation=activation)
+    loss.parts, loss.weights = nn.ModuleDict(named), Weights(weights)
+    return loss

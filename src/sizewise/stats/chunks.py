@@ -1,0 +1,52 @@
+"""Cutting a batch into pieces that fit the cache, so that memory stays flat whatever the image size."""
+
+from collections.abc import Iterator
+from math import prod
+
+# Timed from 2^16 to 2^20 elements on a CPU with 1.25 MiB of L2 a core: below, the overhead of many small operations
+# shows; above, nothing is won. A sixteenth of a small input keeps its buffers small beside it.
+LARGEST_CHUNK = 1 << 20
+SMALLEST_CHUNK = 1 << 16
+CHUNKS_OF_SMALL_INPUT = 16
+# Other devices want long launches; their memory stays flat as well.
+DEVICE_CHUNK = 1 << 24
+
+Slices = tuple[slice, ...]
+
+
+def chunk_elements(elements: int) -> int:
+    """How many elements of an input of ``elements`` to take at a time."""
+    return min(LARGEST_CHUNK, max(SMALLEST_CHUNK, elements // CHUNKS_OF_SMALL_INPUT))
+
+
+def chunks(images: int, channels: int, spatial: tuple[int, ...], elements: int) -> Iterator[tuple[slice, Slices]]:
+    """Yield (images, spatial) slices that cover a (N, channels, *spatial) tensor, about ``elements`` at a time.
+
+    Small images go several to a piece, large ones are cut along their leading axes. Slicing, unlike flattening, never
+    copies a strided tensor as a whole.
+
+    >>> list(chunks(2, 1, (4, 8), 16))[0]
+    (slice(0, 1, None), (slice(0, 2, None), slice(0, 8, None)))
+    """
+    pixels = max(1, elements // max(1, channels))
+    images_per_chunk = max(1, pixels // max(1, prod(spatial)))
+    for first in range(0, images, images_per_chunk):
+        for piece in _pieces(spatial, pixels):
+            yield slice(first, min(first + images_per_chunk, images)), piece
+
+
+def _pieces(spatial: tuple[int, ...], pixels: int) -> Iterator[Slices]:
+    if prod(spatial) == 0:
+        return
+    if not spatial:
+        yield ()
+        return
+    length, rest = spatial[0], spatial[1:]
+    step = pixels // prod(rest)
+    if step >= 1:
+        for start in range(0, length, step):
+            yield (slice(start, min(start + step, length)), *(slice(0, size) for size in rest))
+        return
+    for start in range(length):
+        for piece in _pieces(rest, pixels):
+            yield (slice(start, start + 1), *piece)

@@ -1,0 +1,161 @@
+"""Bringing logits, target and mask into the one form that the operator takes, or saying what is wrong with them."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sizewise.checks import check_word
+
+ACTIVATIONS = ("softmax", "sigmoid")
+LABEL_DTYPES = frozenset(
+    (torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+    + (torch.int8, torch.int16, torch.int32, torch.int64)
+)
+FLOAT_DTYPES = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
+
+
+def prepare(
+    where: str, logits: Any, target: Any, mask: Any, ignore_index: Any, activation: str
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check all but the target's values; return plain tensors in the operator's form.
+
+    The operator takes labels as (N, 1, *S) for softmax and (N, C, *S) for sigmoid, probabilities in the logits' shape,
+    and a mask as (N, 1, *S) or (N, C, *S).
+    """
+    check_word(where, "activation", activation, ACTIVATIONS)
+    sigmoid = activation == "sigmoid"
+    check_ignore_index(where, ignore_index)
+    logits = plain(where, "logits", logits)
+    target = plain(where, "target", target)
+    check_logits(where, logits, sigmoid)
+    same_device(where, "target", target, logits)
+    target = prepare_target(where, target, logits, sigmoid)
+    if target.dtype.is_floating_point and ignore_index is not None:
+        raise ValueError(
+            f"{where}: ignore_index={ignore_index} needs integer labels, but target holds probabilities "
+            f"({dtype_name(target)}). Mark the pixels to leave out with mask=..., a bool tensor that is False there."
+        )
+    return logits, target, None if mask is None else prepare_mask(where, mask, logits, sigmoid)
+
+
+def check_ignore_index(where: str, ignore_index: Any) -> None:
+    """Raise unless ``ignore_index`` is an integer or None."""
+    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
+        raise TypeError(f"{where}: ignore_index must be an integer or None, got {ignore_index!r}.")
+
+
+def plain(where: str, argument: str, value: Any) -> Tensor:
+    """The tensor without its subclass: MONAI's MetaTensor would spread through every later operation."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{where}: {argument} must be a torch.Tensor, got {type(value).__name__}.")
+    if type(value) is Tensor or type(value).__torch_dispatch__ is not Tensor.__torch_dispatch__:
+        return value
+    return value.as_subclass(Tensor)
+
+
+def check_logits(where: str, logits: Tensor, sigmoid: bool) -> None:
+    """Raise unless the logits are floating point, (N, K, *S) with at least one spatial axis and enough channels."""
+    if logits.dtype not in FLOAT_DTYPES:
+        raise TypeError(
+            f"{where}: logits must be float16, bfloat16, float32 or float64, got {dtype_name(logits)}. Pass the "
+            "network's raw scores."
+        )
+    if logits.dim() < 3:
+        raise ValueError(
+            f"{where}: logits must have shape (N, K, *S) with at least one spatial axis, got {shape(logits)}. For one "
+            "image add a batch axis, logits[None]; for a list of pixels (M, K) pass logits.T[None] and target[None]."
+        )
+    if logits.shape[1] == 0:
+        raise ValueError(f"{where}: logits must have at least one channel, got {shape(logits)}.")
+    if logits.shape[1] == 1 and not sigmoid:
+        raise ValueError(
+            f"{where}: logits have one channel, {shape(logits)}, and softmax over one class is always 1. For binary "
+            'segmentation with one channel use activation="sigmoid", or give the network two channels.'
+        )
+
+
+def prepare_target(where: str, target: Tensor, logits: Tensor, sigmoid: bool) -> Tensor:
+    """Labels as (N, 1 or C, *S), or probabilities in the logits' shape."""
+    images, channels, *spatial = logits.shape
+    flat = (images, *spatial)
+    if target.dtype in LABEL_DTYPES:
+        if tuple(target.shape) == flat and (channels == 1 or not sigmoid):
+            return target.unsqueeze(1)
+        wanted = (images, channels if sigmoid else 1, *spatial)
+        if tuple(target.shape) == wanted:
+            return target
+        raise ValueError(f"{where}: {wrong_labels(target, logits, sigmoid)}")
+    if target.dtype not in FLOAT_DTYPES:
+        raise TypeError(
+            f"{where}: target must hold integer labels or floating-point probabilities, got {dtype_name(target)}."
+        )
+    if target.shape == logits.shape:
+        return target
+    if tuple(target.shape) in (flat, (images, 1, *spatial)):
+        hint = (
+            " or target.unsqueeze(1) if it holds probabilities of the one channel" if sigmoid and channels == 1 else ""
+        )
+        raise TypeError(
+            f"{where}: target is a {dtype_name(target)} label map of shape {shape(target)}; labels must be integers. "
+            f"Use target.long(){hint}."
+        )
+    raise ValueError(
+        f"{where}: float target must hold probabilities in the logits' shape {shape(logits)}, got {shape(target)}."
+    )
+
+
+def wrong_labels(target: Tensor, logits: Tensor, sigmoid: bool) -> str:
+    """The sentence for an integer target of the wrong shape."""
+    images, channels, *spatial = logits.shape
+    wanted = (images, channels, *spatial) if sigmoid else (images, *spatial)
+    form = "(N, C, *S)" if sigmoid else "(N, *S)"
+    sentence = f"target must have shape {form} = {wanted}, got {shape(target)} for logits {shape(logits)}."
+    if not sigmoid and target.shape == logits.shape:
+        return sentence + " One-hot? Pass it as float probabilities."
+    if not sigmoid and tuple(target.shape) == (images, *spatial, channels):
+        return sentence + " One-hot with the classes last? Use target.argmax(-1)."
+    if sigmoid and tuple(target.shape) == (images, *spatial):
+        return sentence + ' One label per pixel? Use activation="softmax", or one channel per class in the target.'
+    if target.dim() == len(spatial):
+        return sentence + " Is the batch axis missing? Use target[None]."
+    if target.dim() in (len(spatial) + 1, len(spatial) + 2) and target.shape[0] == images:
+        return sentence + " If the network's output is smaller than the target, upsample the logits to its size."
+    return sentence
+
+
+def prepare_mask(where: str, mask: Any, logits: Tensor, sigmoid: bool) -> Tensor:
+    """A bool mask as (N, 1, *S) or, for sigmoid, (N, C, *S)."""
+    mask = plain(where, "mask", mask)
+    if mask.dtype != torch.bool:
+        raise TypeError(
+            f"{where}: mask must be bool, True at the pixels to use, got {dtype_name(mask)}. Use mask.bool()."
+        )
+    same_device(where, "mask", mask, logits)
+    images, channels, *spatial = logits.shape
+    if tuple(mask.shape) == (images, *spatial):
+        return mask.unsqueeze(1)
+    if tuple(mask.shape) == (images, 1, *spatial) or (sigmoid and mask.shape == logits.shape):
+        return mask
+    raise ValueError(
+        f"{where}: mask must have shape (N, *S) = {(images, *spatial)}, got {shape(mask)} for logits {shape(logits)}."
+    )
+
+
+def same_device(where: str, argument: str, tensor: Tensor, logits: Tensor) -> None:
+    """Raise if ``tensor`` lives elsewhere than the logits."""
+    if tensor.device != logits.device:
+        raise ValueError(
+            f"{where}: {argument} is on {tensor.device}, but the logits are on {logits.device}. Use "
+            f"{argument}.to(logits.device)."
+        )
+
+
+def shape(tensor: Tensor) -> tuple[int, ...]:
+    """The shape as a tuple, for messages."""
+    return tuple(tensor.shape)
+
+
+def dtype_name(tensor: Tensor) -> str:
+    """``float32`` rather than ``torch.float32``."""
+    return str(tensor.dtype).removeprefix("torch.")

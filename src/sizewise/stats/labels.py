@@ -1,0 +1,81 @@
+"""Adding up and looking up by label, on the CPU the fastest way that is exact and repeatable."""
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from sizewise.stats.scratch import Scratch, sum_over_classes, sum_over_pixels
+
+# Up to here comparing every pixel with every class beats an indexed walk over the pixels.
+FEW_CLASSES = 8
+
+
+class Labels:
+    """The labels (B, M) of one chunk; pixels that are not valid count nowhere.
+
+    Args:
+        labels: int64, (B, M).
+        valid: bool, (B, M), or None for all.
+        regions: K.
+        scratch: where the comparison lives.
+    """
+
+    def __init__(self, labels: Tensor, valid: Tensor | None, regions: int, scratch: Scratch) -> None:
+        # A dropped pixel's label may be anything; 0 keeps every lookup in range.
+        self.labels = labels if valid is None else labels.where(valid, 0)
+        self.valid, self.regions, self.scratch = valid, regions, scratch
+        # Indexed sums run in any order on other devices; comparing adds up in a fixed one everywhere.
+        self.dense = regions <= FEW_CLASSES or labels.device.type != "cpu"
+
+    @cached_property
+    def one_hot(self) -> Tensor:
+        """(B, K, M): 1 at each valid pixel's class."""
+        labels = self.labels.to(self.scratch.dtype)
+        if self.valid is not None:
+            labels = labels.where(self.valid, -1)
+        classes = torch.arange(self.regions, dtype=labels.dtype, device=labels.device).unsqueeze(1)
+        shape = (len(labels), self.regions, labels.shape[1])
+        # Floats compared into floats is what torch's CPU backend vectorises: four times faster than integers.
+        return torch.eq(labels.unsqueeze(1), classes, out=self.scratch("one hot", *shape))
+
+    @cached_property
+    def bins(self) -> Tensor:
+        """Image · K + label of each pixel, flat; dropped pixels go to one bin past the end."""
+        bins = self.labels
+        if len(bins) > 1:
+            bins = bins + torch.arange(0, len(bins) * self.regions, self.regions).unsqueeze(1)
+        if self.valid is not None:
+            bins = bins.where(self.valid, len(bins) * self.regions)
+        return bins.flatten()
+
+    def count(self) -> Tensor:
+        """How many pixels each class has, (B, K)."""
+        return self.one_hot.sum(-1) if self.dense else self._bincount(None)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Σ of ``values`` (B, M) over the pixels of each class, (B, K)."""
+        return sum_over_pixels(self.one_hot, values, self.scratch) if self.dense else self._bincount(values)
+
+    def look_up(self, per_class: Tensor) -> Tensor:
+        """Each pixel's entry of ``per_class`` (B, K), as (B, M); 0 at dropped pixels."""
+        if self.dense:
+            return sum_over_classes(self.one_hot, per_class, self.scratch)
+        flat = torch.cat((per_class.flatten(), per_class.new_zeros(1)))
+        return flat.index_select(0, self.bins).view(self.labels.shape)
+
+    def pick(self, per_class: Tensor) -> Tensor:
+        """Each pixel's entry of ``per_class`` (B, K, M) at its label, as (B, M)."""
+        return per_class.gather(1, self.labels.unsqueeze(1)).squeeze(1)
+
+    def subtract(self, values: Tensor, out: Tensor) -> None:
+        """Take ``values`` (B, M) off ``out`` (B, K, M) at each pixel's class; they are 0 at dropped pixels."""
+        if self.dense:
+            out.addcmul_(self.one_hot, values.unsqueeze(1), value=-1)
+        else:
+            out.scatter_add_(1, self.labels.unsqueeze(1), values.neg().unsqueeze(1))
+
+    def _bincount(self, values: Tensor | None) -> Tensor:
+        total = len(self.labels) * self.regions
+        weights = None if values is None else values.double().flatten()
+        return torch.bincount(self.bins, weights=weights, minlength=total + 1)[:total].view(-1, self.regions)

@@ -1,0 +1,244 @@
+"""RegionStats, the few sums per image and class that every loss is made of, and the function that takes them."""
+
+from collections.abc import Sequence
+
+import torch.distributed as dist
+from torch import Tensor
+
+from sizewise.checks import check_number, check_word
+from sizewise.stats import fields as f
+from sizewise.stats.fields import Field, Kind
+from sizewise.stats.inputs import prepare
+from sizewise.stats.operator import region_sums
+from sizewise.stats.ranks import sum_over_ranks
+
+SCOPES = ("image", "batch", "global")
+FIELD_NAMES = ("count", "nll", "focal", "overlap", "size", "tempered_size", "kept_size")
+
+
+class RegionStats:
+    """The sums of one pass, each of shape (N, K), or (N, C, 2) = (background, foreground) for sigmoid channels.
+
+    They are additive: ``a + b`` joins the tiles of an image, :meth:`pooled` the images of a batch, :meth:`all_reduce`
+    the processes of a run. All of it keeps the graph to the logits.
+
+    >>> import torch, sizewise as sw
+    >>> stats = sw.region_stats(torch.zeros(1, 2, 4, 4), torch.ones(1, 4, 4, dtype=torch.long))
+    >>> stats.count.tolist(), stats.size.tolist()
+    ([[0.0, 16.0]], [[8.0, 8.0]])
+    """
+
+    def __init__(self, fields: Sequence[Field], sums: Tensor, size_truth: "RegionStats | None" = None) -> None:
+        assert len(fields) == len(sums), "one plane of sums for each field"
+        self.fields = tuple(fields)
+        self.sums = sums
+        self.size_truth = size_truth
+        self._planes: tuple[Tensor, ...] | None = None
+        self._scoped: dict[str, RegionStats] = {}
+
+    @property
+    def sigmoid(self) -> bool:
+        """Whether the sums belong to sigmoid channels, each with a background and a foreground."""
+        return self.sums.dim() == 4
+
+    def field(self, field: Field) -> Tensor:
+        """One sum, (N, K) or (N, C, 2)."""
+        if field not in self.fields:
+            held = ", ".join(str(one) for one in self.fields)
+            raise ValueError(
+                f"RegionStats: {field} was asked for, but these statistics hold {held}. Take them with "
+                "criterion.stats(logits, target), or name the fields, temperature and gamma in region_stats(...)."
+            )
+        if self._planes is None:
+            self._planes = self.sums.unbind(0)  # one node in the graph, however many fields are read
+        return self._planes[self.fields.index(field)]
+
+    @property
+    def count(self) -> Tensor:
+        """T: the number of valid pixels of each region (the sum of y for probability targets)."""
+        return self.field(f.COUNT)
+
+    @property
+    def pixels(self) -> Tensor:
+        """|Ω|: the number of valid pixels, (N,), or (N, C) for sigmoid."""
+        return self.field(f.PIXELS)[..., 0]
+
+    @property
+    def kept_pixels(self) -> Tensor:
+        """The number of pixels that the mask keeps, labelled or not, (N,) or (N, C)."""
+        return self.field(f.KEPT_PIXELS)[..., 0]
+
+    @property
+    def nll(self) -> Tensor:
+        """Σ −log p over each region."""
+        return self.field(f.NLL)
+
+    @property
+    def overlap(self) -> Tensor:
+        """I: Σ p over each region."""
+        return self.field(f.OVERLAP)
+
+    @property
+    def size(self) -> Tensor:
+        """P: Σ p over all valid pixels."""
+        return self.field(f.SIZE)
+
+    @property
+    def focal(self) -> Tensor:
+        """Σ −(1−p)^γ log p over each region, where the statistics hold one γ; else see :meth:`focal_at`."""
+        return self.field(self._only(Kind.FOCAL, f.NLL, "focal_at(gamma)"))
+
+    @property
+    def tempered_size(self) -> Tensor:
+        """Σ softmax(τ z) over all valid pixels, where they hold one τ; else see :meth:`tempered_size_at`."""
+        return self.field(self._only(Kind.SIZE, f.SIZE, "tempered_size_at(temperature)"))
+
+    def focal_at(self, gamma: float) -> Tensor:
+        """The focal sum for one exponent."""
+        return self.field(f.focal(gamma))
+
+    def tempered_size_at(self, temperature: float) -> Tensor:
+        """The size sum for one temperature."""
+        return self.field(f.tempered_size(temperature))
+
+    def kept_size_at(self, temperature: float) -> Tensor:
+        """The size sum over every pixel that the mask keeps, for one temperature."""
+        return self.field(f.kept_size(temperature))
+
+    def _only(self, kind: Kind, plain: Field, method: str) -> Field:
+        held = [field for field in self.fields if field.kind == kind and field != plain]
+        if len(held) > 1:
+            values = ", ".join(f"{field.parameter:g}" for field in held)
+            raise ValueError(f"RegionStats: there are several ({values}); choose one with {method}.")
+        return held[0] if held else plain
+
+    def __add__(self, other: "RegionStats") -> "RegionStats":
+        if not isinstance(other, RegionStats):
+            return NotImplemented
+        if self.fields != other.fields or self.sums.shape != other.sums.shape:
+            raise ValueError(
+                "RegionStats: only statistics of the same images, classes and fields add up, got "
+                f"{tuple(self.sums.shape[1:])} with {', '.join(map(str, self.fields))} and "
+                f"{tuple(other.sums.shape[1:])} with {', '.join(map(str, other.fields))}."
+            )
+        if (self.size_truth is None) != (other.size_truth is None):
+            raise ValueError("RegionStats: one side carries the size targets of another resolution, the other doesn't.")
+        truth = None
+        if self.size_truth is not None and other.size_truth is not None:
+            truth = self.size_truth + other.size_truth
+        return RegionStats(self.fields, self.sums + other.sums, truth)
+
+    def __radd__(self, other: int) -> "RegionStats":
+        # sum([a, b]) starts from the integer 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def pooled(self) -> "RegionStats":
+        """The sums over all images, as a batch of one."""
+        truth = None if self.size_truth is None else self.size_truth.pooled()
+        return RegionStats(self.fields, self.sums.sum(1, keepdim=True), truth)
+
+    def all_reduce(self, group: dist.ProcessGroup | None = None) -> "RegionStats":
+        """The sums over all ranks of ``group`` (default: every rank); every rank must hold the same shape."""
+        truth = None if self.size_truth is None else self.size_truth.all_reduce(group)
+        return RegionStats(self.fields, sum_over_ranks(self.sums, group), truth)
+
+    def scoped(self, scope: str) -> "RegionStats":
+        """Per ``"image"``, pooled over the ``"batch"``, or over the batches of all ranks (``"global"``)."""
+        check_word("RegionStats", "scope", scope, SCOPES)
+        if scope == "image":
+            return self
+        if scope not in self._scoped:
+            pooled = self.scoped("batch").all_reduce() if scope == "global" else self.pooled()
+            self._scoped[scope] = pooled
+        return self._scoped[scope]
+
+    def with_size_truth(self, truth: "RegionStats") -> "RegionStats":
+        """The same sums, but the true proportions that size terms aim at come from ``truth``.
+
+        A label map that was sampled down has other proportions, and small regions vanish from it.
+        """
+        return RegionStats(self.fields, self.sums, truth)
+
+    def detach(self) -> "RegionStats":
+        """The same numbers without the graph."""
+        truth = None if self.size_truth is None else self.size_truth.detach()
+        return RegionStats(self.fields, self.sums.detach(), truth)
+
+    def __repr__(self) -> str:
+        shape = "(N, C, 2)" if self.sigmoid else "(N, K)"
+        return f"RegionStats({shape} = {tuple(self.sums.shape[1:])}: {', '.join(map(str, self.fields))})"
+
+
+def region_stats(
+    logits: Tensor,
+    target: Tensor,
+    mask: Tensor | None = None,
+    *,
+    ignore_index: int | None = None,
+    activation: str = "softmax",
+    gamma: float | Sequence[float] = 2.0,
+    temperature: float | Sequence[float] = 10.0,
+    fields: Sequence[str] = ("count", "nll", "focal", "overlap", "size", "tempered_size"),
+) -> RegionStats:
+    """Take the sums that all losses are made of, in one pass over the logits.
+
+    Args:
+        logits: raw scores (N, K, *S), or (N, C, *S) for sigmoid.
+        target: integer labels (N, *S) or (N, 1, *S), or probabilities (N, K, *S); for sigmoid (N, C, *S).
+        mask: bool, (N, *S); pixels where it is False do not exist for the result.
+        ignore_index: the label of pixels without a label.
+        activation: ``"softmax"`` over the channels, or ``"sigmoid"`` for each.
+        gamma: exponent of the focal sum, or several.
+        temperature: factor on the logits for the tempered sizes, or several.
+        fields: which sums to take; one that is left out costs nothing. ``"kept_size"`` is the tempered size over every
+            pixel that the mask keeps, labelled or not.
+
+    An image without a valid pixel has zeros everywhere. Sums are float32 (float64 for float64 logits).
+
+    >>> import torch, sizewise as sw
+    >>> logits = torch.randn(2, 3, 8, 8, requires_grad=True)
+    >>> stats = sw.region_stats(logits, torch.randint(0, 3, (2, 8, 8)))
+    >>> stats.overlap.shape, stats.tempered_size.sum(1).round().tolist()
+    (torch.Size([2, 3]), [64.0, 64.0])
+    """
+    where = "region_stats"
+    if isinstance(fields, str):
+        fields = (fields,)
+    gammas = [check_number(where, "gamma", value, minimum=0) for value in _listed(gamma)]
+    temperatures = [
+        check_number(where, "temperature", value, minimum=0, exclusive=True) for value in _listed(temperature)
+    ]
+    by_name = {
+        "count": [f.COUNT],
+        "nll": [f.NLL],
+        "focal": [f.focal(value) for value in gammas],
+        "overlap": [f.OVERLAP],
+        "size": [f.SIZE],
+        "tempered_size": [f.tempered_size(value) for value in temperatures],
+        "kept_size": [f.KEPT_PIXELS, *(f.kept_size(value) for value in temperatures)],
+    }
+    wanted = [field for name in fields for field in by_name[check_word(where, "fields", name, FIELD_NAMES)]]
+    return take_stats(where, logits, target, mask, ignore_index=ignore_index, activation=activation, fields=wanted)
+
+
+def take_stats(
+    where: str,
+    logits: Tensor,
+    target: Tensor,
+    mask: Tensor | None,
+    *,
+    ignore_index: int | None,
+    activation: str,
+    fields: Sequence[Field],
+) -> RegionStats:
+    """:func:`region_stats` for exact fields; ``where`` opens the messages. Region and pixel counts always come along."""
+    logits, target, mask = prepare(where, logits, target, mask, ignore_index, activation)
+    unique = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *fields)))
+    kinds = [int(field.kind) for field in unique]
+    parameters = [field.parameter for field in unique]
+    sums = region_sums(logits, target, mask, ignore_index, activation == "sigmoid", kinds, parameters)
+    return RegionStats(unique, sums)
+
+
+def _listed(value: float | Sequence[float]) -> Sequence[float]:
+    return value if isinstance(value, (list, tuple)) else (value,)  # type: ignore[return-value]

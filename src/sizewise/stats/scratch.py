@@ -1,0 +1,43 @@
+"""Buffers that all chunks of a call share, and sums over pixels or classes that use no more of them."""
+
+from math import prod
+
+import torch
+from torch import Tensor
+
+
+class Scratch:
+    """Hands out the same memory under a name again and again.
+
+    A fresh buffer for every result would cost more in page faults than the arithmetic in it.
+    """
+
+    def __init__(self, dtype: torch.dtype, device: torch.device) -> None:
+        self.dtype, self.device = dtype, device
+        self._flat: dict[str, Tensor] = {}
+
+    def __call__(self, name: str, *shape: int) -> Tensor:
+        """An uninitialised tensor; it is valid until the name is asked for again."""
+        size = prod(shape)
+        flat = self._flat.get(name)
+        if flat is None or flat.numel() < size:
+            flat = self._flat[name] = torch.empty(size, dtype=self.dtype, device=self.device)
+        return flat[:size].view(shape)
+
+
+def sum_over_pixels(values: Tensor, weights: Tensor, scratch: Scratch) -> Tensor:
+    """Σ_i values_ki · weights_i: (B, K, M) and (B, M) to (B, K).
+
+    On the CPU a matrix-vector product does both steps at once. Not ``bmm``: that may round its input to bfloat16 when
+    a user allows it for matrix products, and these are sums.
+    """
+    if len(values) == 1 and values.device.type == "cpu":
+        return values[0].mv(weights[0]).unsqueeze(0)
+    return torch.mul(values, weights.unsqueeze(1), out=scratch("product", *values.shape)).sum(-1)
+
+
+def sum_over_classes(values: Tensor, weights: Tensor, scratch: Scratch) -> Tensor:
+    """Σ_k values_ki · weights_k: (B, K, M) and (B, K) to (B, M)."""
+    if len(values) == 1 and values.device.type == "cpu":
+        return values[0].t().mv(weights[0]).unsqueeze(0)
+    return torch.mul(values, weights.unsqueeze(-1), out=scratch("product", *values.shape)).sum(1)

@@ -1,0 +1,58 @@
+"""Checks on what a target holds. They need the values, so they run inside the operator, chunk by chunk."""
+
+import torch
+from torch import Tensor
+
+TOLERANCE = 1e-3
+
+
+def check_labels(labels: Tensor, valid: Tensor | None, regions: int, ignore_index: int | None) -> None:
+    """Raise if a valid pixel has a label outside [0, K)."""
+    if labels.numel() == 0:
+        return
+    lowest, highest = labels.aminmax()
+    if int(lowest) >= 0 and int(highest) < regions:
+        return
+    outside = (labels < 0) | (labels >= regions)
+    if valid is not None:
+        outside &= valid
+    if bool(outside.any()):
+        raise ValueError(label_sentence(int(labels[outside][0]), regions, ignore_index))
+
+
+def label_sentence(value: int, regions: int, ignore_index: int | None) -> str:
+    """What a label outside the classes gets to hear."""
+    return (
+        f"target has the label {value}, but the logits have K = {regions} classes, so labels must be 0 to "
+        f"{regions - 1}; ignore_index is {ignore_index}. If {value} marks pixels without a label, pass "
+        f"ignore_index={value}."
+    )
+
+
+def check_probabilities(probabilities: Tensor, kept: Tensor | None) -> None:
+    """Raise if (B, K, M) target rows are negative or do not sum to one at the pixels that count."""
+    negative = (probabilities < 0).any(1)
+    sums = probabilities.sum(1, dtype=torch.float64 if probabilities.device.type == "cpu" else torch.float32)
+    wrong = ((sums - 1).abs() <= TOLERANCE).logical_not_().logical_or_(negative)
+    if kept is not None:
+        wrong &= kept
+    if not bool(wrong.any()):
+        return
+    row = probabilities.movedim(1, -1)[wrong][0].tolist()
+    raise ValueError(
+        f"target probabilities must be >= 0 and sum to 1 over the classes (within {TOLERANCE:g}) at every valid "
+        f"pixel, got {[round(value, 6) for value in row[:8]]}{' ...' if len(row) > 8 else ''}, sum {sum(row):.6g}. "
+        "Leave pixels without a label out with mask=..., and pass labels as integers."
+    )
+
+
+def check_shares(shares: Tensor, kept: Tensor | None) -> None:
+    """Raise if float targets of sigmoid channels, (B, M), leave [0, 1] at the pixels that count."""
+    wrong = ((shares >= 0) & (shares <= 1)).logical_not_()
+    if kept is not None:
+        wrong &= kept
+    if bool(wrong.any()):
+        raise ValueError(
+            f"float targets of sigmoid channels must lie between 0 and 1, got {float(shares[wrong][0]):g}. Leave "
+            "pixels without a label out with mask=..., and pass labels as integers."
+        )

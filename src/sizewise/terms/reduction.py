@@ -1,0 +1,117 @@
+"""From a value per image and class to one number: classes within an image first, then images."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sizewise.checks import check_values, check_word
+from sizewise.criterion import keeping_dtype
+
+ABSENT = ("include", "skip")
+CLASS_REDUCTIONS = ("sum", "mean")
+Classes = str | Sequence[int]
+
+
+class ClassChoice(nn.Module):
+    """Which classes a term looks at, and with which weights.
+
+    Args:
+        where: the term's name, for messages.
+        classes: ``"all"``, ``"foreground"`` (all but class 0; with sigmoid, every channel), or a list of ids.
+        class_weight: (K,) for softmax; (2,) or (C, 2) for sigmoid.
+    """
+
+    def __init__(self, where: str, classes: Classes, class_weight: Any) -> None:
+        super().__init__()
+        self.where = where
+        self.classes = check_classes(where, classes)
+        weight = None if class_weight is None else check_values(where, "class_weight", class_weight)
+        if weight is not None and weight.dim() not in (1, 2):
+            raise ValueError(f"{where}: class_weight must have shape (K,), (2,) or (C, 2), got {tuple(weight.shape)}.")
+        self.register_buffer("class_weight", weight)
+
+    def select(self, values: Tensor, sigmoid: bool, foreground_alone: bool = False) -> Tensor:
+        """Keep the chosen regions of (..., K), or the chosen channels of (..., C, 2)."""
+        if sigmoid:
+            if not isinstance(self.classes, str):
+                values = pick(self.where, values, -2, self.classes)
+            return values[..., 1:] if foreground_alone else values
+        if self.classes == "foreground":
+            return values[..., 1:]
+        return values if isinstance(self.classes, str) else pick(self.where, values, -1, self.classes)
+
+    def weight_like(self, values: Tensor, sigmoid: bool) -> Tensor | None:
+        """The class weights in the dtype and on the device of ``values``, which is (N, K) or (N, C, 2)."""
+        if self.class_weight is None:
+            return None
+        wanted = tuple(values.shape[1:])
+        allowed = ((2,), wanted) if sigmoid else (wanted,)
+        if tuple(self.class_weight.shape) not in allowed:
+            shapes = " or ".join(str(shape) for shape in allowed)
+            raise ValueError(
+                f"{self.where}: class_weight must have shape {shapes}, one weight per class, got "
+                f"{tuple(self.class_weight.shape)}."
+            )
+        return self.class_weight.to(values).expand(wanted)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "ClassChoice":
+        return super()._apply(keeping_dtype(fn), recurse)
+
+
+def check_classes(where: str, classes: Any) -> Classes:
+    """``"all"``, ``"foreground"``, or a tuple of distinct class ids."""
+    if isinstance(classes, str):
+        return check_word(where, "classes", classes, ("all", "foreground"))
+    try:
+        ids = tuple(int(one) for one in classes)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f'{where}: classes must be "all", "foreground" or a list of class ids, got {classes!r}.'
+        ) from error
+    if not ids or len(set(ids)) < len(ids) or min(ids) < 0:
+        raise ValueError(f"{where}: classes must be distinct ids >= 0, at least one, got {list(ids)}.")
+    return ids
+
+
+def pick(where: str, values: Tensor, axis: int, ids: Sequence[int]) -> Tensor:
+    """``values`` at ``ids`` along ``axis``, without an index tensor that would have to travel to the device."""
+    if max(ids) >= values.shape[axis]:
+        raise ValueError(f"{where}: classes has the id {max(ids)}, but there are {values.shape[axis]} classes.")
+    slices = values.unbind(axis)
+    return torch.stack([slices[one] for one in ids], axis)
+
+
+def reduce_classes(
+    values: Tensor, weight: Tensor | None, used: Tensor | None, class_reduction: str
+) -> tuple[Tensor, Tensor | None]:
+    """Σ_k w_k x_k, or that over Σ_k w_k, on the last axis; and which images had any class left (``None``: all).
+
+    Args:
+        values: (N, K), or (N, C, 2).
+        weight: class weights of the same shape, or None for ones.
+        used: bool of the same shape, or None for all.
+        class_reduction: ``"sum"`` or ``"mean"``.
+    """
+    if weight is None and used is None:
+        return (values.sum(-1) if class_reduction == "sum" else values.mean(-1)), None
+    weights = torch.ones_like(values) if weight is None else weight.expand_as(values)
+    if used is not None:
+        weights = weights.where(used, 0)
+        values = values.where(used, 0)
+    total = (weights * values).sum(-1)
+    if class_reduction == "mean":
+        total = total / or_one(weights.sum(-1))
+    return total, None if used is None else used.any(-1)
+
+
+def mean_over_images(values: Tensor, counted: Tensor) -> Tensor:
+    """The mean of (N,) values over the images that count, 0 if none does; of (N, C), then the mean over channels."""
+    mean = values.where(counted, 0).sum(0) / counted.sum(0).clamp(min=1)
+    return mean.mean() if mean.dim() else mean
+
+
+def or_one(divisor: Tensor) -> Tensor:
+    """The divisor with 1 in place of 0, so that 0 / 0 is 0 in value and gradient."""
+    return divisor.masked_fill(divisor == 0, 1)

@@ -1,0 +1,128 @@
+"""What all terms have in common: a scope, a choice of classes, and a formula on RegionStats."""
+
+from abc import abstractmethod
+from typing import Any
+
+from torch import Tensor
+
+from sizewise.checks import check_word
+from sizewise.criterion import Criterion
+from sizewise.stats.region_stats import SCOPES, RegionStats
+from sizewise.terms.reduction import (
+    ABSENT,
+    CLASS_REDUCTIONS,
+    ClassChoice,
+    Classes,
+    mean_over_images,
+    or_one,
+    reduce_classes,
+)
+
+
+class Term(Criterion):
+    """One loss term: hyper-parameters, the sums it needs, and its value."""
+
+    def __init__(self, *, scope: str, classes: Classes, class_weight: Any) -> None:
+        super().__init__()
+        self.scope = check_word(self.label, "scope", scope, SCOPES)
+        self.choice = ClassChoice(self.label, classes, class_weight)
+
+    @property
+    def label(self) -> str:
+        return type(self).__name__
+
+    @abstractmethod
+    def value(self, stats: RegionStats) -> Tensor:
+        """The term's value, a 0-dim tensor."""
+
+    def terms_from_stats(self, stats: RegionStats) -> dict[str, Tensor]:
+        return {self.label: self.value(stats)}
+
+    def total(self, terms: dict[str, Tensor]) -> Tensor:
+        return terms[self.label]
+
+    def options(self) -> dict[str, Any]:
+        """The hyper-parameters that ``repr`` shows, by name."""
+        return {"scope": self.scope, "classes": self.choice.classes, "class_weight": self.choice.class_weight}
+
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """The keyword arguments of the constructor."""
+        return tuple(cls.__init__.__kwdefaults__ or ())
+
+    def __repr__(self) -> str:
+        defaults = type(self).__init__.__kwdefaults__ or {}
+        shown = []
+        for name, value in self.options().items():
+            if isinstance(value, Tensor):
+                shown.append(f"{name}={value.tolist()}")
+            elif name not in defaults or value != defaults[name]:
+                shown.append(f"{name}={value:g}" if isinstance(value, float) else f"{name}={value!r}")
+        return f"{self.label}({', '.join(shown)})"
+
+
+class PixelTerm(Term):
+    """A mean over pixels: Σ_k w_k field_k / Σ_k w_k count_k."""
+
+    @abstractmethod
+    def per_region(self, stats: RegionStats) -> Tensor:
+        """The field whose mean is taken."""
+
+    def value(self, stats: RegionStats) -> Tensor:
+        stats = stats.scoped(self.scope)
+        values, count = self.per_region(stats), stats.count
+        weight = self.choice.weight_like(values, stats.sigmoid)
+        if weight is not None:
+            values, count = values * weight, count * weight
+        total = self.choice.select(values, stats.sigmoid).sum(-1)
+        pixels = self.choice.select(count, stats.sigmoid).sum(-1)
+        if self.scope == "image":
+            counted = (
+                self.choice.select(stats.pixels.unsqueeze(-1), True).squeeze(-1) if stats.sigmoid else stats.pixels
+            )
+            return mean_over_images(total / or_one(pixels), counted > 0)
+        return (total / or_one(pixels)).mean()
+
+
+class RegionTerm(Term):
+    """A value for each region, reduced over classes, then over images."""
+
+    foreground_alone = False
+    """Whether a sigmoid channel's value is that of its foreground, rather than of both its regions."""
+
+    def __init__(self, *, scope: str, classes: Classes, class_weight: Any, absent: str, class_reduction: str) -> None:
+        super().__init__(scope=scope, classes=classes, class_weight=class_weight)
+        self.absent = check_word(self.label, "absent", absent, ABSENT)
+        self.class_reduction = check_word(self.label, "class_reduction", class_reduction, CLASS_REDUCTIONS)
+
+    @abstractmethod
+    def per_region(self, stats: RegionStats, images: RegionStats) -> Tensor:
+        """The value of each region in the scope's ``stats``; ``images`` are the sums before pooling."""
+
+    def value(self, stats: RegionStats) -> Tensor:
+        scoped = stats.scoped(self.scope)
+        values = self.per_region(scoped, stats)
+        weight = self.choice.weight_like(values, stats.sigmoid)
+        used = self.present(scoped) if self.absent == "skip" else None
+        values, weight, used = (
+            None if one is None else self.choice.select(one, stats.sigmoid, self.foreground_alone)
+            for one in (values, weight, used)
+        )
+        per_image, any_left = reduce_classes(values, weight, used, self.class_reduction)
+        counted = self.image_pixels(scoped) > 0
+        if stats.sigmoid:
+            counted = self.choice.select(counted.unsqueeze(-1), True).squeeze(-1)
+        if any_left is not None:
+            counted = counted & any_left
+        return mean_over_images(per_image, counted)
+
+    def image_pixels(self, stats: RegionStats) -> Tensor:
+        """The number of pixels that make an image count, (N,) or (N, C)."""
+        return stats.pixels
+
+    def present(self, stats: RegionStats) -> Tensor:
+        """Where a class has any pixel in the scope's sums."""
+        return stats.count > 0
+
+    def options(self) -> dict[str, Any]:
+        return super().options() | {"absent": self.absent, "class_reduction": self.class_reduction}
