@@ -6,7 +6,9 @@
 >>> criterion(logits, torch.randint(0, 3, (2, 16, 16))).backward()
 """
 
+from sizewise import theory
 from sizewise.criterion import Criterion, Loss
+from sizewise.deep_supervision import DeepSupervision
 from sizewise.losses import loss, loss_names
 from sizewise.stats import RegionStats, region_stats
 from sizewise.terms import (
@@ -24,6 +26,7 @@ from sizewise.terms import (
     SizeL1,
     Tversky,
 )
+from sizewise.tiles import tiled_backward
 
 __version__ = "0.1.0"
 
@@ -31,6 +34,7 @@ __all__ = [
     "BalancedCrossEntropy",
     "Criterion",
     "CrossEntropy",
+    "DeepSupervision",
     "Dice",
     "DiceBias",
     "Focal",
@@ -47,4 +51,6 @@ __all__ = [
     "loss",
     "loss_names",
     "region_stats",
+    "theory",
+    "tiled_backward",
 ]

@@ -57,7 +57,7 @@ def check_weight(where: str, value: Any) -> float:
 def check_values(where: str, argument: str, values: Any, *, maximum: float = math.inf) -> torch.Tensor:
     """Return numbers, a list or a tensor as a float64 tensor whose entries lie in [0, ``maximum``]."""
     try:
-        tensor = torch.as_tensor(values).detach().to(torch.float64)
+        tensor = torch.as_tensor(values, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"{where}: {argument} must be numbers, a list or a tensor, got {type(values).__name__} {values!r}."

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -71,8 +71,7 @@ class Criterion(nn.Module, ABC):
     def __mul__(self, weight: float) -> "Loss":
         loss = _as_loss(self)
         factor = check_weight(self.label, weight)
-        scaled = [(term, float(old) * factor) for term, old in zip(loss.parts.values(), loss.weights, strict=True)]
-        return _build(scaled, loss.ignore_index, loss.activation)
+        return _build([(term, old * factor) for term, old in loss.pairs()], loss.ignore_index, loss.activation)
 
     __rmul__ = __mul__
 
@@ -138,6 +137,9 @@ class Loss(Criterion):
     >>> criterion.weights["Dice"] = 0.5
     """
 
+    parts: nn.ModuleDict
+    weights: Weights
+
     def __init__(self, criterion: Criterion, *, ignore_index: int | None = None, activation: str = "softmax") -> None:
         super().__init__()
         if not isinstance(criterion, Criterion):
@@ -146,8 +148,10 @@ class Loss(Criterion):
                 f"{type(criterion).__name__}. For a named loss use sizewise.loss(name)."
             )
         check_ignore_index("Loss", ignore_index)
-        self.ignore_index = ignore_index
-        self.activation = check_word("Loss", "activation", activation, ACTIVATIONS)
+        check_word("Loss", "activation", activation, ACTIVATIONS)
+        self.ignore_index = _agreed("ignore_index", ignore_index, criterion.ignore_index, None)
+        self.activation = _agreed("activation", activation, criterion.activation, "softmax")
+        parts: dict[str, nn.Module]
         if isinstance(criterion, Loss):
             parts = dict(criterion.parts.items())
             weights = {name: float(criterion.weights[name]) for name in parts}
@@ -162,10 +166,10 @@ class Loss(Criterion):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return tuple(dict.fromkeys(field for term in self.parts.values() for field in term.fields))
+        return tuple(dict.fromkeys(field for term in self.parts.values() for field in cast(Criterion, term).fields))
 
     def terms_from_stats(self, stats: RegionStats) -> dict[str, Tensor]:
-        return {name: term.from_stats(stats) for name, term in self.parts.items()}
+        return {name: cast(Criterion, term).from_stats(stats) for name, term in self.parts.items()}
 
     def total(self, terms: dict[str, Tensor]) -> Tensor:
         if set(terms) != set(self.weights.names):
@@ -182,8 +186,12 @@ class Loss(Criterion):
     @property
     def formula(self) -> str:
         """The weighted sum as it would be written."""
-        pairs = zip(self.parts.values(), (float(weight) for weight in self.weights), strict=True)
-        return " + ".join(f"{term}" if weight == 1 else f"{weight:g} * {term}" for term, weight in pairs)
+        return " + ".join(f"{term}" if weight == 1 else f"{weight:g} * {term}" for term, weight in self.pairs())
+
+    def pairs(self) -> list[tuple[Criterion, float]]:
+        """Each term with its weight as it is now."""
+        terms = (cast(Criterion, term) for term in self.parts.values())
+        return [(term, float(weight)) for term, weight in zip(terms, self.weights, strict=True)]
 
     def __repr__(self) -> str:
         options = [self.formula]
@@ -215,10 +223,7 @@ def _add(left: Criterion, right: Criterion) -> Loss:
     a, b = _as_loss(left), _as_loss(right)
     ignore_index = _agreed("ignore_index", a.ignore_index, b.ignore_index, None)
     activation = _agreed("activation", a.activation, b.activation, "softmax")
-    parts = [
-        (term, float(weight)) for loss in (a, b) for term, weight in zip(loss.parts.values(), loss.weights, strict=True)
-    ]
-    return _build(parts, ignore_index, activation)
+    return _build([*a.pairs(), *b.pairs()], ignore_index, activation)
 
 
 def _agreed(option: str, left: Any, right: Any, default: Any) -> Any:

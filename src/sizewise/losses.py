@@ -112,6 +112,7 @@ def loss(
     ]
     criterion = made[0]
     if second is not None:
+        assert default_weight is not None
         criterion = criterion + (default_weight if weight is None else weight) * made[1]
     return Loss(criterion, ignore_index=ignore_index, activation=activation)
 

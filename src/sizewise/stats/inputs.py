@@ -8,10 +8,8 @@ from torch import Tensor
 from sizewise.checks import check_word
 
 ACTIVATIONS = ("softmax", "sigmoid")
-LABEL_DTYPES = frozenset(
-    (torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
-    + (torch.int8, torch.int16, torch.int32, torch.int64)
-)
+UNSIGNED_DTYPES = (torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+LABEL_DTYPES = frozenset((*UNSIGNED_DTYPES, torch.int8, torch.int16, torch.int32, torch.int64))
 FLOAT_DTYPES = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
@@ -132,7 +130,7 @@ def prepare_mask(where: str, mask: Any, logits: Tensor, sigmoid: bool) -> Tensor
             f"{where}: mask must be bool, True at the pixels to use, got {dtype_name(mask)}. Use mask.bool()."
         )
     same_device(where, "mask", mask, logits)
-    images, channels, *spatial = logits.shape
+    images, _, *spatial = logits.shape
     if tuple(mask.shape) == (images, *spatial):
         return mask.unsqueeze(1)
     if tuple(mask.shape) == (images, 1, *spatial) or (sigmoid and mask.shape == logits.shape):

@@ -1,10 +1,11 @@
-"""Adding up and looking up by label, on the CPU the fastest way that is exact and repeatable."""
+"""Label targets of one chunk: adding up and looking up by label, the fastest way that is exact and repeatable."""
 
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from sizewise.stats.focal import focal_slope, focal_value
 from sizewise.stats.scratch import Scratch, sum_over_classes, sum_over_pixels
 
 # Up to here comparing every pixel with every class beats an indexed walk over the pixels.
@@ -53,27 +54,46 @@ class Labels:
         """How many pixels each class has, (B, K)."""
         return self.one_hot.sum(-1) if self.dense else self._bincount(None)
 
-    def sum(self, values: Tensor) -> Tensor:
-        """Σ of ``values`` (B, M) over the pixels of each class, (B, K)."""
+    def log_p(self, shifted: Tensor, log_inverse: Tensor) -> Tensor:
+        """The log-probability of each pixel's own class, (B, M)."""
+        return shifted.gather(1, self.labels.unsqueeze(1)).squeeze(1).add_(log_inverse)
+
+    def focal(self, log_p: Tensor, gamma: float) -> Tensor:
+        """Σ −(1 − p)^γ log p over the pixels of each class, (B, K)."""
+        return self._sum(focal_value(log_p, gamma))
+
+    def overlap(self, log_p: Tensor) -> Tensor:
+        """Σ p over the pixels of each class, (B, K)."""
+        return self._sum(log_p.exp())
+
+    def focal_pull(self, coefficient: Tensor, log_p: Tensor, gamma: float) -> Tensor:
+        """What the focal sums add to q, (B, M)."""
+        return self._look_up(coefficient).mul_(focal_slope(log_p, gamma))
+
+    def overlap_pull(self, coefficient: Tensor, log_p: Tensor) -> Tensor:
+        """What the overlap sums add to q, (B, M)."""
+        return self._look_up(coefficient).mul_(log_p.exp().neg_())
+
+    def per_pixel(self, pull: Tensor) -> Tensor:
+        """The pull q itself: one class per pixel has it."""
+        return pull
+
+    def subtract(self, pull: Tensor, out: Tensor) -> None:
+        """Take q (B, M), 0 at dropped pixels, off ``out`` (B, K, M) at each pixel's class."""
+        if self.dense:
+            out.addcmul_(self.one_hot, pull.unsqueeze(1), value=-1)
+        else:
+            out.scatter_add_(1, self.labels.unsqueeze(1), pull.neg().unsqueeze(1))
+
+    def _sum(self, values: Tensor) -> Tensor:
         return sum_over_pixels(self.one_hot, values, self.scratch) if self.dense else self._bincount(values)
 
-    def look_up(self, per_class: Tensor) -> Tensor:
+    def _look_up(self, per_class: Tensor) -> Tensor:
         """Each pixel's entry of ``per_class`` (B, K), as (B, M); 0 at dropped pixels."""
         if self.dense:
             return sum_over_classes(self.one_hot, per_class, self.scratch)
         flat = torch.cat((per_class.flatten(), per_class.new_zeros(1)))
         return flat.index_select(0, self.bins).view(self.labels.shape)
-
-    def pick(self, per_class: Tensor) -> Tensor:
-        """Each pixel's entry of ``per_class`` (B, K, M) at its label, as (B, M)."""
-        return per_class.gather(1, self.labels.unsqueeze(1)).squeeze(1)
-
-    def subtract(self, values: Tensor, out: Tensor) -> None:
-        """Take ``values`` (B, M) off ``out`` (B, K, M) at each pixel's class; they are 0 at dropped pixels."""
-        if self.dense:
-            out.addcmul_(self.one_hot, values.unsqueeze(1), value=-1)
-        else:
-            out.scatter_add_(1, self.labels.unsqueeze(1), values.neg().unsqueeze(1))
 
     def _bincount(self, values: Tensor | None) -> Tensor:
         total = len(self.labels) * self.regions

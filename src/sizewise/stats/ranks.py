@@ -1,5 +1,7 @@
 """Adding region statistics over the processes of a distributed run, with a gradient."""
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -14,26 +16,28 @@ def sum_over_ranks(values: Tensor, group: dist.ProcessGroup | None = None) -> Te
     if not (dist.is_available() and dist.is_initialized()):
         return values
     group = dist.group.WORLD if group is None else group
+    assert group is not None
     return _sum_over_ranks(values, group.group_name)
 
 
 @torch.library.custom_op("sizewise::sum_over_ranks", mutates_args=(), schema="(Tensor values, str group) -> Tensor")
-def _sum_over_ranks(values, group):  # noqa: ANN001, ANN202
+def _sum_over_ranks(values: Tensor, group: str) -> Tensor:
     total = values.clone(memory_format=torch.contiguous_format)
-    dist.all_reduce(total, group=dist.distributed_c10d._resolve_process_group(group))
+    # Operators take names, not objects; this is how torch's own collectives find their group again.
+    dist.all_reduce(total, group=dist.distributed_c10d._resolve_process_group(group))  # type: ignore[arg-type]
     return total
 
 
 @_sum_over_ranks.register_fake
-def _(values, group):  # noqa: ANN001, ANN202
+def _(values: Tensor, group: str) -> Tensor:
     return torch.empty_like(values, memory_format=torch.contiguous_format)
 
 
-def _save(ctx, inputs, output) -> None:  # noqa: ANN001
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.group = inputs[1]
 
 
-def _backward(ctx, gradient: Tensor):  # noqa: ANN001, ANN202
+def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
     return _sum_over_ranks(gradient, ctx.group), None
 
 

@@ -1,7 +1,8 @@
 """The one pass in plain torch: the specification of the operator, and the path for the CPU.
 
-It streams over chunks of pixels, so that the only large tensor it ever allocates is the gradient. A sigmoid channel is
-the two-class problem with logits (0, z), so there is one copy of the mathematics, in :mod:`sizewise.stats.chunk`.
+It streams over chunks of pixels, so that the only large tensor it ever allocates is the gradient. The mathematics is in
+:mod:`sizewise.stats.binary` for two regions (a sigmoid channel is the two-class problem with logits (0, z)), and in
+:mod:`sizewise.stats.multiclass` for more.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,9 +10,11 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from sizewise.stats.chunk import Chunk
+from sizewise.stats.binary import BinaryChunk
 from sizewise.stats.chunks import DEVICE_CHUNK, Slices, chunk_elements, chunks
 from sizewise.stats.fields import Kind
+from sizewise.stats.masks import Masks
+from sizewise.stats.multiclass import MulticlassChunk
 from sizewise.stats.scratch import Scratch
 from sizewise.stats.target_values import check_labels, check_probabilities, check_shares
 
@@ -53,11 +56,19 @@ def region_gradient(
     fields = list(zip(kinds, parameters, strict=True))
     for rows_here, where, chunk in iterate(logits, target, mask, ignore_index, sigmoid, kinds, checked=True):
         piece = gradient[where]
-        direct = not sigmoid and piece.dtype == coefficients.dtype and piece[0, 0].is_contiguous()
+        if isinstance(chunk, BinaryChunk):
+            out = torch.empty_like(chunk.difference)
+            chunk.gradient(coefficients[:, rows_here], fields, out)
+            foreground = piece if sigmoid else piece[:, 1:]
+            foreground.copy_(out.view(foreground.shape))
+            if not sigmoid:
+                torch.neg(foreground, out=piece[:, :1])
+            continue
+        direct = piece.dtype == coefficients.dtype and piece[0, 0].is_contiguous()
         out = piece.flatten(2) if direct else chunk.scratch("gradient", *chunk.shape)
         chunk.gradient(coefficients[:, rows_here], fields, out)
         if not direct:
-            piece.copy_((out[:, 1] if sigmoid else out).reshape(piece.shape))
+            piece.copy_(out.view(piece.shape))
     return gradient
 
 
@@ -69,51 +80,54 @@ def iterate(
     sigmoid: bool,
     kinds: Sequence[int],
     checked: bool,
-) -> Iterator[tuple[slice, Slices, Chunk]]:
+) -> Iterator[tuple[slice, Slices, BinaryChunk | MulticlassChunk]]:
     """Yield for each chunk: its rows in the sums, its place in the logits, and the chunk itself.
 
     ``checked`` skips the checks of the target's values, which the forward pass has made.
     """
     images, channels, *spatial = logits.shape
     groups, regions = (channels, 2) if sigmoid else (1, channels)
-    unlabelled = Kind.KEPT_SIZE in kinds
     elements = chunk_elements(logits.numel()) if logits.device.type == "cpu" else DEVICE_CHUNK
     scratch = Scratch(compute_dtype(logits.dtype), logits.device)
-    for batch, piece in chunks(images, groups * regions, tuple(spatial), elements):
+    for batch, piece in chunks(images, channels, tuple(spatial), elements):
         where = (batch, slice(None), *piece)
         rows = slice(batch.start * groups, batch.stop * groups)
-        count = rows.stop - rows.start
         z = logits[where].flatten(2).to(scratch.dtype)
         y = target[where].flatten(2)
-        kept = None
-        if mask is not None:
-            kept = mask[where].flatten(2).expand(-1, groups, -1).reshape(count, -1)
-        if sigmoid:
-            z = z.reshape(count, 1, -1)
-            z = torch.cat((torch.zeros_like(z), z), 1)
+        shape = rows.stop - rows.start, z.shape[-1]
+        kept = None if mask is None else mask[where].flatten(2).expand(-1, groups, -1).reshape(shape)
         valid = kept
         if y.dtype.is_floating_point:
             y = y.to(scratch.dtype)
-            if sigmoid:
-                y = y.reshape(count, 1, -1)
-                if not checked:
-                    check_shares(y.squeeze(1), kept)
-                y = torch.cat((1 - y, y), 1)
-            elif not checked:
-                check_probabilities(y, kept)
+            if not checked:
+                check_shares(y.reshape(shape), kept) if sigmoid else check_probabilities(y, kept)
         else:
-            y = y.reshape(count, -1).long()
-            if ignore_index is not None:
+            y = y.reshape(shape).long()
+            if ignore_index is not None and can_hold(target.dtype, ignore_index):
                 labelled = y != ignore_index
                 valid = labelled if kept is None else kept & labelled
             if not checked:
-                check_labels(y, valid, regions, ignore_index)
-        yield rows, where, Chunk(z, y, drop_if_full(valid), drop_if_full(kept), unlabelled, scratch)
+                check_labels(y, valid, regions, ignore_index, target.dtype)
+        masks = Masks(shape, valid, kept, unlabelled=Kind.KEPT_SIZE in kinds)
+        if regions > 2:
+            yield rows, where, MulticlassChunk(z, y, masks, scratch)
+        else:
+            difference = z.reshape(shape) if sigmoid else z[:, 1] - z[:, 0]
+            hard = not y.dtype.is_floating_point
+            yield rows, where, BinaryChunk(difference, two_shares(y, shape, sigmoid, scratch.dtype), hard, masks)
 
 
-def drop_if_full(inside: Tensor | None) -> Tensor | None:
-    """``None`` where every pixel is inside, which saves the masking; asked only where the answer costs no wait."""
-    return None if inside is not None and inside.device.type == "cpu" and bool(inside.all()) else inside
+def two_shares(y: Tensor, shape: tuple[int, int], sigmoid: bool, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """The target's shares of background and foreground, each (B, M), from labels or probabilities."""
+    if y.dtype.is_floating_point and not sigmoid:
+        return y[:, 0], y[:, 1]
+    foreground = y.reshape(shape).to(dtype)
+    return 1 - foreground, foreground
+
+
+def can_hold(dtype: torch.dtype, ignore_index: int) -> bool:
+    """Whether labels of this dtype can equal ``ignore_index``: 2^64 − 1 becomes −1 as int64, but is not."""
+    return ignore_index >= 0 or dtype.is_signed
 
 
 def compute_dtype(dtype: torch.dtype) -> torch.dtype:

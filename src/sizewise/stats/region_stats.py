@@ -231,7 +231,7 @@ def take_stats(
     activation: str,
     fields: Sequence[Field],
 ) -> RegionStats:
-    """:func:`region_stats` for exact fields; ``where`` opens the messages. Region and pixel counts always come along."""
+    """Take exact ``fields``, and the region and pixel counts with them; ``where`` opens the messages."""
     logits, target, mask = prepare(where, logits, target, mask, ignore_index, activation)
     unique = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *fields)))
     kinds = [int(field.kind) for field in unique]
@@ -241,4 +241,4 @@ def take_stats(
 
 
 def _listed(value: float | Sequence[float]) -> Sequence[float]:
-    return value if isinstance(value, (list, tuple)) else (value,)  # type: ignore[return-value]
+    return value if isinstance(value, (list, tuple)) else (value,)

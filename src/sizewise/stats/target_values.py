@@ -6,8 +6,10 @@ from torch import Tensor
 TOLERANCE = 1e-3
 
 
-def check_labels(labels: Tensor, valid: Tensor | None, regions: int, ignore_index: int | None) -> None:
-    """Raise if a valid pixel has a label outside [0, K)."""
+def check_labels(
+    labels: Tensor, valid: Tensor | None, regions: int, ignore_index: int | None, dtype: torch.dtype
+) -> None:
+    """Raise if a valid pixel has a label outside [0, K); ``dtype`` is what they had before they became int64."""
     if labels.numel() == 0:
         return
     lowest, highest = labels.aminmax()
@@ -17,13 +19,14 @@ def check_labels(labels: Tensor, valid: Tensor | None, regions: int, ignore_inde
     if valid is not None:
         outside &= valid
     if bool(outside.any()):
-        raise ValueError(label_sentence(int(labels[outside][0]), regions, ignore_index))
+        value = int(labels[outside][0])
+        raise ValueError(label_sentence(value % 2**64 if dtype == torch.uint64 else value, regions, ignore_index))
 
 
 def label_sentence(value: int, regions: int, ignore_index: int | None) -> str:
     """What a label outside the classes gets to hear."""
     return (
-        f"target has the label {value}, but the logits have K = {regions} classes, so labels must be 0 to "
+        f"target has the label {value}, but there are K = {regions} classes, so labels must be 0 to "
         f"{regions - 1}; ignore_index is {ignore_index}. If {value} marks pixels without a label, pass "
         f"ignore_index={value}."
     )

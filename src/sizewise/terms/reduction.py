@@ -23,6 +23,8 @@ class ClassChoice(nn.Module):
         class_weight: (K,) for softmax; (2,) or (C, 2) for sigmoid.
     """
 
+    class_weight: Tensor | None
+
     def __init__(self, where: str, classes: Classes, class_weight: Any) -> None:
         super().__init__()
         self.where = where

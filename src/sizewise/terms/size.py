@@ -96,4 +96,4 @@ class SizeTerm(RegionTerm):
 
 def both_regions(background: Tensor, foreground: Tensor) -> Tensor:
     """Sigmoid channels' shares of (background, foreground), (..., C, 2)."""
-    return torch.stack((background, foreground), -1)
+    return torch.stack(torch.broadcast_tensors(background, foreground), -1)

@@ -13,6 +13,9 @@ from sizewise.terms.size import SizeTerm, both_regions
 class SizeLimitsTerm(SizeTerm):
     """A penalty on leaving [lower, upper], each a number, (K,) or (N, K); for sigmoid of the foreground's share."""
 
+    lower: Tensor
+    upper: Tensor
+
     def __init__(
         self,
         lower: Any,

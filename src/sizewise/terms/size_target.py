@@ -14,6 +14,8 @@ from sizewise.terms.size import SizeTerm, both_regions
 class SizeTargetTerm(SizeTerm):
     """A distance between the predicted proportions p̂ and the target proportions t of each region."""
 
+    prior: Tensor | None
+
     def __init__(
         self,
         *,

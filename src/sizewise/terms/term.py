@@ -104,17 +104,22 @@ class RegionTerm(Term):
         values = self.per_region(scoped, stats)
         weight = self.choice.weight_like(values, stats.sigmoid)
         used = self.present(scoped) if self.absent == "skip" else None
-        values, weight, used = (
-            None if one is None else self.choice.select(one, stats.sigmoid, self.foreground_alone)
-            for one in (values, weight, used)
+        per_image, any_left = reduce_classes(
+            self.chosen(values, stats),
+            None if weight is None else self.chosen(weight, stats),
+            None if used is None else self.chosen(used, stats),
+            self.class_reduction,
         )
-        per_image, any_left = reduce_classes(values, weight, used, self.class_reduction)
         counted = self.image_pixels(scoped) > 0
         if stats.sigmoid:
             counted = self.choice.select(counted.unsqueeze(-1), True).squeeze(-1)
         if any_left is not None:
             counted = counted & any_left
         return mean_over_images(per_image, counted)
+
+    def chosen(self, values: Tensor, stats: RegionStats) -> Tensor:
+        """The regions of ``values`` that this term looks at."""
+        return self.choice.select(values, stats.sigmoid, self.foreground_alone)
 
     def image_pixels(self, stats: RegionStats) -> Tensor:
         """The number of pixels that make an image count, (N,) or (N, C)."""

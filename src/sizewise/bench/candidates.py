@@ -1,0 +1,90 @@
+"""What is measured: our losses, the plain formula, and the peers' own, each as a function of logits and labels."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+import sizewise as sw
+
+LossFunction = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A loss to time: who made it, its name, and how to build it for K classes (None: not for this K)."""
+
+    library: str
+    name: str
+    build: Callable[[int], LossFunction]
+
+
+def candidates(names: tuple[str, ...]) -> list[Candidate]:
+    """Our losses by ``names``, then torch's and those of every peer that is installed."""
+    made = [Candidate("sizewise", name, lambda _, name=name: sw.loss(name)) for name in names]
+    made += [
+        Candidate("torch", "CE", lambda _: functional.cross_entropy),
+        Candidate("torch", "RCE, plain formula", lambda _: plain_rce),
+    ]
+    if find_spec("monai"):
+        made += [Candidate("monai", "DiceCE", monai_dice_ce), Candidate("monai", "Focal", monai_focal)]
+    if find_spec("nnunetv2"):
+        made.append(Candidate("nnunetv2", "Dice + CE", nnunet_dice_ce))
+    if find_spec("segmentation_models_pytorch"):
+        made.append(Candidate("smp", "Dice + CE", smp_dice_ce))
+    return made
+
+
+def plain_rce(logits: Tensor, target: Tensor) -> Tensor:
+    """RCE as one would write it down: cross-entropy plus the L1 distance of tempered proportions."""
+    axes = tuple(range(2, logits.dim()))
+    predicted = torch.softmax(10 * logits, 1).mean(axes)
+    one_hot = functional.one_hot(target, logits.shape[1]).movedim(-1, 1)
+    true = one_hot.to(logits.dtype).mean(axes)
+    return functional.cross_entropy(logits, target) + (predicted - true).abs().sum(1).mean()
+
+
+def monai_dice_ce(classes: int) -> LossFunction:
+    """MONAI's DiceCELoss; one-hot from labels as its users do."""
+    from monai.losses import DiceCELoss
+
+    loss = DiceCELoss(to_onehot_y=True, softmax=True)
+    return lambda logits, target: loss(logits, target.unsqueeze(1))
+
+
+def monai_focal(classes: int) -> LossFunction:
+    """MONAI's FocalLoss in its softmax form."""
+    from monai.losses import FocalLoss
+
+    loss = FocalLoss(to_onehot_y=True, use_softmax=True)
+    return lambda logits, target: loss(logits, target.unsqueeze(1))
+
+
+def nnunet_dice_ce(classes: int) -> LossFunction:
+    """The loss that nnU-Net trains with."""
+    declare_torchvision_operators()
+    from nnunetv2.training.loss.compound_losses import DC_and_CE_loss
+    from nnunetv2.training.loss.dice import MemoryEfficientSoftDiceLoss
+
+    options = {"batch_dice": False, "smooth": 1e-5, "do_bg": False, "ddp": False}
+    loss = DC_and_CE_loss(options, {}, weight_ce=1, weight_dice=1, dice_class=MemoryEfficientSoftDiceLoss)
+    return lambda logits, target: loss(logits, target.unsqueeze(1))
+
+
+def smp_dice_ce(classes: int) -> LossFunction:
+    """SMP's DiceLoss plus torch's cross-entropy, as its examples add them."""
+    declare_torchvision_operators()
+    from segmentation_models_pytorch.losses import DiceLoss
+
+    dice = DiceLoss("multiclass")
+    return lambda logits, target: dice(logits, target) + functional.cross_entropy(logits, target)
+
+
+def declare_torchvision_operators() -> None:
+    """Let a torchvision that was built for another torch be imported: SMP and nnU-Net only pass through it."""
+    if not hasattr(torch.ops.torchvision, "nms"):
+        for name in ("nms", "qnms"):
+            torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

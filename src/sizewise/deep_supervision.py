@@ -1,0 +1,112 @@
+"""A loss on the outputs of several resolutions, whose size targets stay those of the full one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sizewise.checks import check_number
+from sizewise.criterion import Criterion
+from sizewise.stats.region_stats import RegionStats
+
+
+class DeepSupervision(nn.Module):
+    """Σ_l w_l · criterion(logits_l, target_l), for outputs from the full resolution (l = 0) downwards.
+
+    A label map that is sampled down has other proportions, and small regions vanish from it. Terms that match it pixel
+    by pixel use it as it is; size terms aim at the proportions of the full resolution at every level.
+
+    Args:
+        criterion: what each level's loss is.
+        weights: one weight >= 0 per level; default 1, 1/2, 1/4, … They are normalised to sum to 1, and a level of
+            weight 0 costs nothing.
+
+    >>> import torch, sizewise as sw
+    >>> criterion = sw.DeepSupervision(sw.loss("RCE"))
+    >>> outputs = [torch.randn(1, 2, 16, 16), torch.randn(1, 2, 8, 8)]
+    >>> loss = criterion(outputs, torch.randint(0, 2, (1, 16, 16)))
+    """
+
+    def __init__(self, criterion: Criterion, *, weights: Sequence[float] | None = None) -> None:
+        super().__init__()
+        if not isinstance(criterion, Criterion):
+            raise TypeError(f"DeepSupervision: criterion must be a sizewise loss, got {type(criterion).__name__}.")
+        self.criterion = criterion
+        self.weights = None
+        if weights is not None:
+            self.weights = [check_number("DeepSupervision", "weights", weight, minimum=0) for weight in weights]
+            if not sum(self.weights) > 0:
+                raise ValueError(f"DeepSupervision: at least one weight must be above 0, got {list(weights)}.")
+
+    def forward(self, outputs: Sequence[Tensor], target: Any, mask: Any = None) -> Tensor:
+        """The weighted loss of all levels; arguments as for :meth:`terms`."""
+        return self.criterion.total(self.terms(outputs, target, mask))
+
+    def terms(self, outputs: Sequence[Tensor], target: Any, mask: Any = None) -> dict[str, Tensor]:
+        """Each term's value, averaged over the levels with their weights.
+
+        Args:
+            outputs: logits of each level, the full resolution first.
+            target: the full-resolution target, sampled down here to the nearest pixel, or a list with one per level.
+            mask: likewise.
+        """
+        if isinstance(outputs, Tensor):
+            outputs = [outputs]
+        weights = self._level_weights(len(outputs))
+        targets, masks = per_level("target", target, outputs), per_level("mask", mask, outputs)
+        totals: dict[str, Tensor] = {}
+        full: RegionStats | None = None
+        for level, weight in enumerate(weights):
+            if weight == 0 and level > 0:
+                continue
+            stats = self.criterion.stats(outputs[level], targets[level], masks[level])
+            full = stats.detach() if full is None else full
+            if weight == 0:
+                continue  # the full resolution has been read for its proportions alone
+            if level > 0:
+                stats = stats.with_size_truth(full)
+            for name, value in self.criterion.terms_from_stats(stats).items():
+                totals[name] = totals[name] + weight * value if name in totals else weight * value
+        return totals
+
+    def _level_weights(self, levels: int) -> list[float]:
+        if levels == 0:
+            raise ValueError("DeepSupervision: outputs must hold the logits of at least one level, got none.")
+        if self.weights is not None and len(self.weights) != levels:
+            raise ValueError(
+                f"DeepSupervision: there are {len(self.weights)} weights for {levels} levels; give one per level."
+            )
+        weights = [0.5**level for level in range(levels)] if self.weights is None else self.weights
+        return [weight / sum(weights) for weight in weights]
+
+    def extra_repr(self) -> str:
+        return f"weights={self.weights or '1, 1/2, 1/4, …'}"
+
+
+def per_level(argument: str, given: Any, outputs: Sequence[Tensor]) -> list[Any]:
+    """One target or mask per level, sampled down where only the full resolution was given."""
+    if isinstance(given, (list, tuple)):
+        if len(given) != len(outputs):
+            raise ValueError(
+                f"DeepSupervision: {argument} must be one tensor or one per level, got {len(given)} for "
+                f"{len(outputs)} levels."
+            )
+        return list(given)
+    return [given if given is None else nearest(given, output.shape[2:]) for output in outputs]
+
+
+def nearest(values: Tensor, spatial: Sequence[int]) -> Tensor:
+    """``values`` (N, [C,] *S) sampled to ``spatial``, pixel ⌊(i + ½) · old / new⌋ for pixel i, in any dtype.
+
+    >>> nearest(torch.arange(4).view(1, 4), (2,)).tolist()
+    [[1, 3]]
+    """
+    if values.dim() <= len(spatial):
+        return values  # the criterion names what is wrong with it
+    for axis, new in enumerate(spatial, start=values.dim() - len(spatial)):
+        old = values.shape[axis]
+        if old != new:
+            index = ((torch.arange(new, device=values.device) * 2 + 1) * old).div(2 * new, rounding_mode="floor")
+            values = values.index_select(axis, index)
+    return values

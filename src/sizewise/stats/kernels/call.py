@@ -1,0 +1,193 @@
+"""One kind of call, prepared: everything that depends on shapes, strides, dtypes and fields, but not on the values."""
+
+from typing import Any
+
+import torch
+import triton.language as tl
+from torch import Tensor
+
+from sizewise.stats.fields import Kind
+from sizewise.stats.kernels.backward import gradient_tiles
+from sizewise.stats.kernels.finish import add_programs
+from sizewise.stats.kernels.forward import partial_sums
+from sizewise.stats.kernels.layout import joint_layout, padded, reach
+from sizewise.stats.kernels.plan import Launch, gradient_constants, label_type, programs_per_row, sort_fields
+from sizewise.stats.kernels.shapes import backward_shape, forward_shape, power_of_two
+from sizewise.stats.reference import compute_dtype
+
+# Without a GPU the kernels run in Triton's interpreter; two processors make it use several programs.
+INTERPRETED_PROCESSORS = 2
+# Below, the programs' sums would take more than a percent of the memory that the logits take.
+FEWEST_TILES_A_PROGRAM = 4
+# Above, what the programs found wrong with the target is joined before the second stage looks at it.
+MOST_STRAYS = 1 << 13
+# The second stage adds up this many values in one step.
+FINISH_ELEMENTS = 4096
+
+
+class Call:
+    """What both passes have in common. ``tensors`` are logits, target, mask (or the logits for none), gradient."""
+
+    def __init__(
+        self,
+        tensors: list[Tensor],
+        has_mask: bool,
+        ignore_index: int | None,
+        sigmoid: bool,
+        fields: list[tuple[int, float]],
+    ) -> None:
+        logits, target = tensors[:2]
+        images, self.channels = logits.shape[:2]
+        self.rows, self.classes = (images * self.channels, 2) if sigmoid else (images, self.channels)
+        self.pixels = logits[0, 0].numel()
+        self.dtype, self.device = compute_dtype(logits.dtype), logits.device
+        self.classes_last = not sigmoid and self.channels > 1 and logits.stride(1) == 1
+        self.tensors, self.sigmoid, self.itemsize = tensors, sigmoid, logits.dtype.itemsize
+        layout = joint_layout(tensors)
+        assert layout is not None, "launch.walkable has made copies where there is no joint layout"
+        self.layout = layout
+        self.label, has_ignore = label_type(target.dtype, ignore_index)
+        self.ignore = ignore_index if has_ignore and ignore_index is not None else 0
+        self.target_constants = {
+            "AXES": len(layout.sizes),
+            "SIGMOID": sigmoid,
+            "SHARES": target.dtype.is_floating_point,
+        }
+        self.flags: dict[str, Any] = {
+            **self.target_constants,
+            "HAS_MASK": has_mask,
+            "HAS_IGNORE": has_ignore,
+            "UNLABELLED": any(kind == Kind.KEPT_SIZE for kind, _ in fields),
+        }
+        self.triton_dtype = tl.float64 if self.dtype == torch.float64 else tl.float32
+        self.processors = INTERPRETED_PROCESSORS
+        if self.device.type == "cuda":
+            self.processors = torch.cuda.get_device_properties(self.device).multi_processor_count
+
+    def numbers(self, programs: int, *places: int) -> tuple[int, ...]:
+        """The kernels' integer arguments, with the strides of the tensors at ``places``."""
+        sizes = self.layout.sizes
+        strides: list[int] = []
+        for place in places:
+            tensor = self.tensors[place]
+            per_channel = tensor.stride(1) if tensor.shape[1] > 1 else 0  # one channel serves all
+            strides += [tensor.stride(0), per_channel, *padded(self.layout.strides[place])]
+        height = sizes[-2] if len(sizes) > 1 else 1
+        return self.pixels, programs, self.channels, self.rows, self.ignore, sizes[-1], height, *strides
+
+    def ends(self, block: int, programs: int) -> dict[str, Any]:
+        """The constants that depend on the number of pixels."""
+        furthest = max(reach(self.layout.sizes, strides) for strides in self.layout.strides)
+        return {
+            "EVEN": self.pixels % block == 0,
+            "WIDE": furthest + block * programs >= 1 << 31,
+            "LABEL": self.label,
+            "DTYPE": self.triton_dtype,
+        }
+
+
+class ForwardCall(Call):
+    """The two launches of the forward pass."""
+
+    def __init__(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        ignore_index: int | None,
+        sigmoid: bool,
+        fields: list[tuple[int, float]],
+    ) -> None:
+        tensors = [logits, target, logits if mask is None else mask]
+        super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
+        shape = forward_shape(self.classes, self.classes_last, self.itemsize)
+        chunks = -(-self.classes // shape.chunk)
+        order = sort_fields(fields, chunks, self.dtype)
+        programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
+        cells = self.rows * programs
+        self.workspace_size = cells * ((1 if self.itemsize == 8 else 2) + len(fields) * self.classes)
+        images = self.rows // self.channels if sigmoid else self.rows
+        self.sums_shape = (len(fields), images, self.channels, *((2,) if sigmoid else ()))
+        self.strays = cells if cells > MOST_STRAYS else 0
+        constants = {
+            "KINDS": order.kinds,
+            "PARAMETERS": order.parameters,
+            "TEMPERATURES": order.temperatures,
+            "POWERS": order.powers,
+            "STARTS": order.starts,
+            "K": self.classes,
+            "CHUNK": shape.chunk,
+            "BLOCK": shape.block,
+            "VECTOR": min(shape.block, max(1, shape.block // (32 * shape.warps))),
+            **self.flags,
+            **self.ends(shape.block, programs),
+        }
+        self.partial_sums = Launch(partial_sums, cells, shape.warps, self.numbers(programs, 0, 1, 2), constants)
+
+        parts = min(256, power_of_two(programs))
+        together = min(power_of_two(self.classes), max(1, FINISH_ELEMENTS // parts))
+        grid = self.rows * -(-self.classes // together) * len(fields)
+        constants = {
+            "KINDS": order.kinds,
+            "FIELDS": order.places,
+            "K": self.classes,
+            "CLASSES": together,
+            "PARTS": parts,
+            **self.target_constants,
+            "HAS_IGNORE": self.flags["HAS_IGNORE"],
+            "DTYPE": self.triton_dtype,
+        }
+        numbers = (1 if self.strays else cells, *self.numbers(programs, 1))
+        self.add_programs = Launch(add_programs, grid, 4, numbers, constants)
+        self.tensors = []  # the plan outlives the call, its tensors must not
+
+    def __call__(self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor) -> Tensor:
+        workspace = torch.empty(self.workspace_size, dtype=self.dtype, device=self.device)
+        sums = torch.empty(self.sums_shape, dtype=self.dtype, device=self.device)
+        self.partial_sums(logits, target, logits if mask is None else mask, workspace)
+        if self.strays:
+            cells = workspace.view(torch.int64)[: self.strays]
+            highest = cells.amax()
+            cells[0] = torch.where(highest != 0, highest, cells.amin())
+        self.add_programs(workspace, sums, record, target)
+        return sums
+
+
+class BackwardCall(Call):
+    """The one launch of the backward pass."""
+
+    def __init__(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        gradient: Tensor,
+        ignore_index: int | None,
+        sigmoid: bool,
+        fields: list[tuple[int, float]],
+    ) -> None:
+        tensors = [logits, target, logits if mask is None else mask, gradient]
+        super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
+        shape = backward_shape(self.classes, self.classes_last, self.itemsize)
+        programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
+        constants = {
+            **gradient_constants(fields, self.dtype),
+            "K": self.classes,
+            "CHUNK": shape.chunk,
+            "BLOCK": shape.block,
+            **self.flags,
+            **self.ends(shape.block, programs),
+        }
+        self.empty = not constants["TEMPERATURES"]
+        self.gradient_tiles = Launch(
+            gradient_tiles, self.rows * programs, shape.warps, self.numbers(programs, 0, 1, 2, 3), constants
+        )
+        self.tensors = []
+
+    def __call__(
+        self, coefficients: Tensor, logits: Tensor, target: Tensor, mask: Tensor | None, gradient: Tensor
+    ) -> None:
+        if self.empty:  # counts alone have no gradient
+            gradient.zero_()
+        else:
+            self.gradient_tiles(coefficients, logits, target, logits if mask is None else mask, gradient)

@@ -1,0 +1,214 @@
+"""The forward kernel: each program walks over tiles of one row and leaves one partial sum per field and class."""
+
+import triton
+import triton.language as tl
+
+from sizewise.stats.kernels.tile import (
+    COUNT,
+    FOCAL,
+    KEPT_PIXELS,
+    KEPT_SIZE,
+    OVERLAP,
+    PIXELS,
+    SIZE,
+    at_label,
+    beside_label,
+    class_numbers,
+    exponentials,
+    load_classes,
+    minus_log_over_rest,
+    pixel_offsets,
+    rest_power,
+    row_start,
+    subtract_maximum,
+    sum_classes,
+)
+
+
+@triton.jit
+def fold(values, VECTOR: tl.constexpr):
+    """Add up the neighbouring pixels that one thread holds: (CHUNK, BLOCK) to (CHUNK, BLOCK / VECTOR)."""
+    return tl.sum(tl.reshape(values, [values.shape[0], values.shape[1] // VECTOR, VECTOR]), axis=2)
+
+
+@triton.jit
+def focal_value(minus_log, rest, GAMMA: tl.constexpr):
+    """−(1 − p)^γ log p."""
+    return minus_log if GAMMA == 0.0 else rest_power(rest, GAMMA) * rest * minus_log_over_rest(minus_log, rest)
+
+
+@triton.jit
+def partial_sums(
+    logits,
+    target,
+    mask,
+    workspace,
+    pixels,
+    programs,
+    channels,
+    rows,
+    ignore,
+    width,
+    height,
+    z_image,
+    z_channel,
+    z_outer,
+    z_middle,
+    z_inner,
+    y_image,
+    y_channel,
+    y_outer,
+    y_middle,
+    y_inner,
+    m_image,
+    m_channel,
+    m_outer,
+    m_middle,
+    m_inner,
+    KINDS: tl.constexpr,
+    PARAMETERS: tl.constexpr,
+    TEMPERATURES: tl.constexpr,
+    POWERS: tl.constexpr,
+    STARTS: tl.constexpr,
+    K: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK: tl.constexpr,
+    VECTOR: tl.constexpr,
+    AXES: tl.constexpr,
+    SIGMOID: tl.constexpr,
+    SHARES: tl.constexpr,
+    HAS_MASK: tl.constexpr,
+    HAS_IGNORE: tl.constexpr,
+    UNLABELLED: tl.constexpr,
+    EVEN: tl.constexpr,
+    WIDE: tl.constexpr,
+    LABEL: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """Fields come in groups of one softmax: TEMPERATURES[f] is above 0 where field f starts a group.
+
+    STARTS[f] is where the sums of field f start among all; POWERS[f] is τ where its exponentials are powers of others.
+
+    The workspace begins with one int64 for each program, 0 or what a bad target value is found by, then holds the
+    partial sums as (fields, rows, K, programs).
+    """
+    program = tl.program_id(0)
+    row = program // programs
+    part = program % programs
+    z_start = row_start(logits, row, z_image, z_channel, channels, SIGMOID)
+    y_start = row_start(target, row, y_image, y_channel, channels, SIGMOID)
+    m_start = row_start(mask, row, m_image, m_channel, channels, SIGMOID)
+    CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
+    PARTS: tl.constexpr = BLOCK // VECTOR
+
+    sums = ()
+    for f in tl.static_range(len(KINDS)):
+        if KINDS[f] == PIXELS or KINDS[f] == KEPT_PIXELS:
+            sums = sums + (tl.zeros([1, PARTS], DTYPE),)
+        else:
+            for _c in tl.static_range(CHUNKS):
+                sums = sums + (tl.zeros([CHUNK, PARTS], DTYPE),)
+    stray = tl.zeros([1, BLOCK], tl.int64 if SHARES else LABEL)
+
+    first = part.to(tl.int64) if WIDE else part
+    for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
+        pixel = tile * BLOCK + tl.arange(0, BLOCK)[None, :]
+        inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
+        z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
+        y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
+        logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
+        kept = inside
+        if HAS_MASK:
+            m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
+            kept = inside & (tl.load(m_start + m_offsets, mask=inside, other=0) != 0)
+        valid = kept
+        if SHARES:
+            share = load_classes(y_start, y_channel, y_offsets, inside, 0.0, K, CHUNK, SIGMOID, DTYPE)
+            if SIGMOID:
+                wrong = valid & ~((share[1] >= 0) & (share[1] <= 1))
+                share = (1.0 - share[1], share[1])
+            else:
+                lowest = share[0] if CHUNK == 1 else tl.min(share[0], axis=0, keep_dims=True)
+                total_share = sum_classes(share[0], CHUNK)
+                for c in tl.static_range(1, CHUNKS):
+                    lowest = tl.minimum(lowest, share[c] if CHUNK == 1 else tl.min(share[c], axis=0, keep_dims=True))
+                    total_share += sum_classes(share[c], CHUNK)
+                wrong = valid & ~((tl.abs(total_share - 1) <= 1e-3) & (lowest >= 0))
+            stray = tl.where(wrong, row.to(tl.int64) * pixels + pixel + 1, stray)
+            if HAS_MASK or (SIGMOID and not EVEN):  # 1 − 0 is not 0 at pixels outside
+                chosen = ()
+                for c in tl.static_range(CHUNKS):
+                    chosen = chosen + (tl.where(valid, share[c], 0.0),)
+                share = chosen
+        else:
+            label = tl.load(y_start + y_offsets, mask=inside, other=0).to(LABEL)
+            if HAS_IGNORE:
+                valid = kept & (label != ignore)
+            known = (label >= 0) & (label < K)
+            stray = tl.where(valid & ~known, label, stray)  # never 0, which is a label of every problem
+            label = tl.where(valid & known, label, -1).to(tl.int32)
+        entering = kept if UNLABELLED else valid
+        shifted = subtract_maximum(logit, entering, CHUNK, HAS_MASK or HAS_IGNORE)
+
+        added = ()
+        for f in tl.static_range(len(KINDS)):
+            if TEMPERATURES[f] == 1.0:
+                e, total = exponentials(shifted, shifted, 1.0, CHUNK, 0)
+                inverse = 1.0 / total
+                base = e
+            elif TEMPERATURES[f] > 0:
+                e, total = exponentials(shifted, base if POWERS[f] > 0 else shifted, TEMPERATURES[f], CHUNK, POWERS[f])
+                inverse = 1.0 / total
+            if KINDS[f] == PIXELS or KINDS[f] == KEPT_PIXELS:
+                counted = valid if KINDS[f] == PIXELS else kept
+                added = added + (sums[STARTS[f]] + fold(counted.to(DTYPE), VECTOR),)
+            else:
+                if KINDS[f] == SIZE or KINDS[f] == KEPT_SIZE:
+                    weight = tl.where(valid if KINDS[f] == SIZE else kept, inverse, 0.0)
+                if (KINDS[f] == FOCAL or KINDS[f] == OVERLAP) and not SHARES:
+                    minus_log = tl.log(total) - at_label(shifted, label, CHUNK)
+                    if KINDS[f] == OVERLAP:
+                        value = tl.exp2(minus_log * -1.4426950408889634)
+                    elif PARAMETERS[f] == 0.0:
+                        value = minus_log
+                    else:
+                        rest = beside_label(e, label, CHUNK) * inverse
+                        value = focal_value(minus_log, rest, PARAMETERS[f])
+                for c in tl.static_range(CHUNKS):
+                    if KINDS[f] == SIZE or KINDS[f] == KEPT_SIZE:
+                        one = e[c] * weight
+                    elif SHARES:
+                        if KINDS[f] == COUNT:
+                            one = share[c]
+                        elif KINDS[f] == OVERLAP:
+                            one = tl.minimum(e[c] * inverse, share[c])
+                        else:
+                            minus_log = tl.log(total) - shifted[c]
+                            rest = tl.maximum(1.0 - e[c] * inverse, 0.0)
+                            one = focal_value(minus_log, rest, PARAMETERS[f]) * share[c]
+                            one = tl.where(share[c] > 0, one, 0.0)  # 0 · log 0 = 0
+                    else:
+                        hit = label == class_numbers(c, CHUNK)
+                        if KINDS[f] == COUNT:
+                            one = hit.to(DTYPE)
+                        else:
+                            one = tl.where(hit, value, 0.0)
+                    added = added + (sums[STARTS[f] + c] + fold(one, VECTOR),)
+        sums = added
+
+    highest = tl.max(tl.max(stray, axis=1), axis=0)
+    lowest_stray = tl.min(tl.min(stray, axis=1), axis=0)
+    found = tl.where(highest != 0, highest, lowest_stray).to(tl.int64)
+    tl.store(workspace.to(tl.pointer_type(tl.int64)) + program, found)
+    rows = tl.full([], rows, tl.int64)
+    cells = rows * programs
+    partials = workspace + (cells if DTYPE == tl.float64 else 2 * cells) + part
+    for f in tl.static_range(len(KINDS)):
+        place = (f * rows + row) * K
+        if KINDS[f] == PIXELS or KINDS[f] == KEPT_PIXELS:
+            tl.store(partials + place * programs, tl.sum(tl.sum(sums[STARTS[f]], axis=1), axis=0))
+        else:
+            for c in tl.static_range(CHUNKS):
+                classes = c * CHUNK + tl.arange(0, CHUNK)
+                total = tl.sum(sums[STARTS[f] + c], axis=1)
+                tl.store(partials + (place + classes) * programs, total, mask=classes < K)

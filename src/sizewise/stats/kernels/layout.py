@@ -1,0 +1,61 @@
+"""Bringing the spatial axes of several tensors into at most three, without a copy wherever their strides allow."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from torch import Tensor
+
+MAX_AXES = 3
+
+
+class Layout(NamedTuple):
+    """The spatial axes that are left, slowest first, and each tensor's strides along them."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+
+
+def collapse(spatial: Sequence[int], strides: Sequence[Sequence[int]]) -> Layout:
+    """Join neighbouring axes that lie in one line in every tensor; axes of length one vanish.
+
+    The pixels may come in any order, as long as it is the same for all tensors, so axes are first sorted by the
+    strides of the first one.
+
+    >>> collapse((4, 8), [(8, 1), (16, 2)])
+    Layout(sizes=(32,), strides=((1,), (2,)))
+    """
+    axes = [axis for axis, size in enumerate(spatial) if size != 1]
+    axes.sort(key=lambda axis: -strides[0][axis])
+    sizes: list[int] = []
+    lines: list[list[int]] = [[] for _ in strides]
+    for axis in axes:
+        size = spatial[axis]
+        here = [one[axis] for one in strides]
+        if sizes and all(line[-1] == stride * size for line, stride in zip(lines, here, strict=True)):
+            sizes[-1] *= size
+            for line, stride in zip(lines, here, strict=True):
+                line[-1] = stride
+        else:
+            sizes.append(size)
+            for line, stride in zip(lines, here, strict=True):
+                line.append(stride)
+    if not sizes:
+        sizes, lines = [1], [[1] for _ in strides]
+    return Layout(tuple(sizes), tuple(tuple(line) for line in lines))
+
+
+def joint_layout(tensors: Sequence[Tensor]) -> Layout | None:
+    """The joint layout of (N, C, *S) tensors, or None where more axes are left than the kernels walk over."""
+    layout = collapse(tensors[0].shape[2:], [tensor.stride()[2:] for tensor in tensors])
+    return layout if len(layout.sizes) <= MAX_AXES else None
+
+
+def padded(values: tuple[int, ...]) -> tuple[int, ...]:
+    """Three entries, the missing outer ones as 0."""
+    return (0,) * (MAX_AXES - len(values)) + values
+
+
+def reach(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    """The largest offset of a pixel, also a bound on the number of pixels that are counted."""
+    return max(prod(sizes), sum((size - 1) * abs(stride) for size, stride in zip(sizes, strides, strict=True)))

@@ -1,0 +1,176 @@
+"""What the forward and backward kernels share: reading a tile of pixels, and its softmax.
+
+A tile is BLOCK pixels of one image with all K classes. The classes lie in a tuple of CHUNKS tensors of shape
+(CHUNK, BLOCK). With CHUNK = 1 the loop over classes is unrolled and no thread works on padding, which a single tensor
+padded to a power of two would cost; many classes take larger chunks. What belongs to a pixel has the shape (1, BLOCK).
+"""
+
+import triton
+import triton.language as tl
+
+from sizewise.stats.fields import Kind
+
+COUNT = tl.constexpr(int(Kind.COUNT))
+PIXELS = tl.constexpr(int(Kind.PIXELS))
+FOCAL = tl.constexpr(int(Kind.FOCAL))
+OVERLAP = tl.constexpr(int(Kind.OVERLAP))
+SIZE = tl.constexpr(int(Kind.SIZE))
+KEPT_PIXELS = tl.constexpr(int(Kind.KEPT_PIXELS))
+KEPT_SIZE = tl.constexpr(int(Kind.KEPT_SIZE))
+
+LOG2_E = tl.constexpr(1.4426950408889634)
+
+
+@triton.jit
+def pixel_offsets(pixel, width, height, outer, middle, inner, AXES: tl.constexpr):
+    """Where the pixels lie in a tensor with one, two or three spatial axes left after collapsing."""
+    if AXES == 1:
+        return pixel * inner
+    if AXES == 2:
+        return (pixel // width) * middle + (pixel % width) * inner
+    rows = pixel // width
+    return (rows // height) * outer + (rows % height) * middle + (pixel % width) * inner
+
+
+@triton.jit
+def row_start(pointer, row, per_image, per_channel, channels, SIGMOID: tl.constexpr):
+    """The pointer to the first pixel of a row of the sums: an image, or one sigmoid channel of an image."""
+    if SIGMOID:
+        return pointer + (row // channels).to(tl.int64) * per_image + (row % channels).to(tl.int64) * per_channel
+    return pointer + row.to(tl.int64) * per_image
+
+
+@triton.jit
+def load_classes(
+    start,
+    per_class,
+    offsets,
+    inside,
+    outside_value,
+    K: tl.constexpr,
+    CHUNK: tl.constexpr,
+    SIGMOID: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """The tile as a tuple of chunks. Pixels outside are 0, classes past K are ``outside_value``."""
+    if SIGMOID:
+        values = tl.load(start + offsets, mask=inside, other=0.0).to(DTYPE)
+        return (tl.zeros_like(values), values)
+    per_class = tl.full([], per_class, tl.int64)  # K · stride can pass 2^31 where each factor does not
+    chunks = ()
+    for c in tl.static_range((K + CHUNK - 1) // CHUNK):
+        if CHUNK == 1:
+            values = tl.load(start + c * per_class + offsets, mask=inside, other=0.0).to(DTYPE)
+        else:
+            classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
+            pointers = start + classes * per_class + offsets
+            if (c + 1) * CHUNK <= K:
+                values = tl.load(pointers, mask=inside, other=0.0).to(DTYPE)
+            else:
+                values = tl.load(pointers, mask=inside & (classes < K), other=0.0).to(DTYPE)
+                values = tl.where(classes < K, values, outside_value)
+        chunks = chunks + (values,)
+    return chunks
+
+
+@triton.jit
+def sum_classes(values, CHUNK: tl.constexpr):
+    """(CHUNK, BLOCK) to (1, BLOCK)."""
+    return values if CHUNK == 1 else tl.sum(values, axis=0, keep_dims=True)
+
+
+@triton.jit
+def subtract_maximum(chunks, entering, CHUNK: tl.constexpr, SELECT: tl.constexpr):
+    """z − max z, with 0 in place of the logits of pixels that do not enter, since NaN times 0 is NaN."""
+    kept = ()
+    for c in tl.static_range(len(chunks)):
+        if SELECT:
+            kept = kept + (tl.where(entering, chunks[c], 0.0),)
+        else:
+            kept = kept + (chunks[c],)
+    highest = kept[0] if CHUNK == 1 else tl.max(kept[0], axis=0, keep_dims=True)
+    for c in tl.static_range(1, len(chunks)):
+        highest = tl.maximum(highest, kept[c] if CHUNK == 1 else tl.max(kept[c], axis=0, keep_dims=True))
+    shifted = ()
+    for c in tl.static_range(len(chunks)):
+        shifted = shifted + (kept[c] - highest,)
+    return shifted
+
+
+@triton.jit
+def power(values, EXPONENT: tl.constexpr):
+    """values^EXPONENT for an integer from 2 to 31, by squaring."""
+    result = values
+    for step in tl.static_range(4):
+        if (EXPONENT >> (4 - step)) > 0:
+            result = result * result
+            if (EXPONENT >> (3 - step)) & 1:
+                result = result * values
+    return result
+
+
+@triton.jit
+def exponentials(shifted, base, TEMPERATURE: tl.constexpr, CHUNK: tl.constexpr, POWER: tl.constexpr):
+    """e = exp(τ (z − max z)) as a tuple, and Σ_k e: their quotient is softmax(τ z).
+
+    With POWER = τ it is taken as ``base``^τ, where ``base`` holds the exponentials of τ = 1: four multiplications for
+    τ = 10 run beside the special-function unit, which would be the narrowest part of the chip here.
+    """
+    chunks = ()
+    for c in tl.static_range(len(shifted)):
+        if POWER > 0:
+            e = power(base[c], POWER)
+        else:
+            e = tl.exp2(shifted[c] * (TEMPERATURE * LOG2_E))
+        chunks = chunks + (e,)
+        if c == 0:
+            total = sum_classes(e, CHUNK)
+        else:
+            total = total + sum_classes(e, CHUNK)
+    return chunks, total
+
+
+@triton.jit
+def class_numbers(c, CHUNK: tl.constexpr):
+    """The classes of chunk ``c``, as something that compares with (1, BLOCK) labels."""
+    return c if CHUNK == 1 else c * CHUNK + tl.arange(0, CHUNK)[:, None]
+
+
+@triton.jit
+def at_label(chunks, label, CHUNK: tl.constexpr):
+    """Each pixel's value at its label, (1, BLOCK); 0 where the label is −1."""
+    picked = sum_classes(tl.where(label == class_numbers(0, CHUNK), chunks[0], 0.0), CHUNK)
+    for c in tl.static_range(1, len(chunks)):
+        hit = label == class_numbers(c, CHUNK)
+        if CHUNK == 1:
+            picked = tl.where(hit, chunks[c], picked)
+        else:
+            picked += sum_classes(tl.where(hit, chunks[c], 0.0), CHUNK)
+    return picked
+
+
+@triton.jit
+def beside_label(chunks, label, CHUNK: tl.constexpr):
+    """Σ over the classes other than the label, (1, BLOCK): 1 − p without cancellation."""
+    rest = sum_classes(tl.where(label == class_numbers(0, CHUNK), 0.0, chunks[0]), CHUNK)
+    for c in tl.static_range(1, len(chunks)):
+        rest += sum_classes(tl.where(label == class_numbers(c, CHUNK), 0.0, chunks[c]), CHUNK)
+    return rest
+
+
+@triton.jit
+def minus_log_over_rest(minus_log, rest):
+    """−log(p) / (1 − p), which is 1 at p = 1; the series keeps the digits that the quotient loses near there."""
+    edge = 1e-4 if minus_log.dtype == tl.float64 else 1e-2
+    series = 1.0 + rest * (0.5 + rest * (1.0 / 3.0 + rest * 0.25))
+    return tl.where(rest < edge, series, minus_log / tl.where(rest < edge, 1.0, rest))
+
+
+@triton.jit
+def rest_power(rest, GAMMA: tl.constexpr):
+    """(1 − p)^γ."""
+    if GAMMA == 1.0:
+        return rest
+    if GAMMA == 2.0:
+        return rest * rest
+    return tl.exp2(GAMMA * tl.log2(rest))
