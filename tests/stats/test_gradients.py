@@ -125,6 +125,17 @@ def test_kl_pulls_a_missed_class_back_however_small_it_is(activation, missed, dt
     torch.testing.assert_close(got, torch.full((4,), -10 / 8, dtype=dtype), rtol=1e-5, atol=0)
 
 
+@pytest.mark.parametrize("channels", [2, 3])
+def test_kl_of_one_pixel_does_not_overflow_just_above_the_floor(channels):
+    # s = e^−87 is a normal float32 and 1/s too, but 10/s is not; ∂/∂z = ∓τ (1 − s)
+    logits = torch.zeros(1, channels, 1)
+    logits[:, 0] = -8.7
+    logits[:, 2:] = -50
+    logits.requires_grad_()
+    sw.SizeKL(temperature=10)(logits, torch.zeros(1, 1, dtype=torch.long)).backward()
+    torch.testing.assert_close(logits.grad.flatten(), torch.tensor([-10.0, 10.0, 0.0])[:channels], rtol=1e-4, atol=0)
+
+
 @pytest.mark.parametrize("target", [torch.tensor([[0]]), torch.tensor([[[1.0], [0.0]]])])
 def test_focal_keeps_its_digits_near_certainty(target):
     # −(1−p)^γ log p at 1 − p = e^−12 / (1 + e^−12) = 6e-6: from p in float32 it would have one digit in a hundred wrong.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from sizewise.stats import reference
+from sizewise.stats.kernels.backend import backend
 
 _ARGUMENTS = (
     "Tensor logits, Tensor target, Tensor? mask, int? ignore_index, bool sigmoid, int[] kinds, float[] parameters"
@@ -17,6 +18,15 @@ _ARGUMENTS = (
 @torch.library.custom_op("sizewise::region_sums", mutates_args=(), schema=f"({_ARGUMENTS}) -> Tensor")
 def region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters):  # noqa: ANN001, ANN201
     """The sums of :class:`sizewise.stats.fields.Kind`, stacked as (fields, N, K), or (fields, N, C, 2) for sigmoid."""
+    with torch.autocast(logits.device.type, enabled=False):
+        return reference.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+
+
+@region_sums.register_kernel("cuda")
+def _(logits, target, mask, ignore_index, sigmoid, kinds, parameters):  # noqa: ANN001, ANN202
+    chosen = backend(logits, sigmoid)
+    if chosen is not reference:  # the kernels cast for themselves, so autocast does not reach them
+        return chosen.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
     with torch.autocast(logits.device.type, enabled=False):
         return reference.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
 
@@ -32,6 +42,15 @@ def _(logits, target, mask, ignore_index, sigmoid, kinds, parameters):  # noqa: 
 )
 def region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):  # noqa: ANN001, ANN201
     """The gradient of the sums, weighted with ``coefficients``, to the logits."""
+    with torch.autocast(logits.device.type, enabled=False):
+        return reference.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+
+
+@region_gradient.register_kernel("cuda")
+def _(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):  # noqa: ANN001, ANN202
+    chosen = backend(logits, sigmoid)
+    if chosen is not reference:
+        return chosen.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
     with torch.autocast(logits.device.type, enabled=False):
         return reference.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
 

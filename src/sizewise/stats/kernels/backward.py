@@ -43,10 +43,10 @@ def load_coefficients(start, K: tl.constexpr, CHUNK: tl.constexpr, PRESENT: tl.c
 @triton.jit
 def weighted_sum(weights, chunks, CHUNK: tl.constexpr):
     """Σ_k weights_k · values_k, (1, BLOCK)."""
-    result = sum_classes(weights[0] * chunks[0], CHUNK)
+    result = weights[0] * chunks[0]
     for c in tl.static_range(1, len(chunks)):
-        result += sum_classes(weights[c] * chunks[c], CHUNK)
-    return result
+        result += weights[c] * chunks[c]
+    return sum_classes(result, CHUNK)
 
 
 @triton.jit
@@ -200,10 +200,10 @@ def gradient_tiles(
             if t == 0 and len(KINDS) > 0:
                 if SHARES:
                     pulls = share_pulls(share, share_parts, shifted, e, total, KINDS, GAMMAS)
-                    whole = sum_classes(pulls[0], CHUNK)
+                    whole = pulls[0]
                     for c in tl.static_range(1, CHUNKS):
-                        whole += sum_classes(pulls[c], CHUNK)
-                    pixel_part += whole * inverse
+                        whole = whole + pulls[c]
+                    pixel_part += sum_classes(whole, CHUNK) * inverse
                 else:
                     pull = tl.zeros([1, BLOCK], DTYPE)
                     for f in tl.static_range(len(KINDS)):

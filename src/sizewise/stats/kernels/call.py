@@ -118,7 +118,7 @@ class ForwardCall(Call):
             "K": self.classes,
             "CHUNK": shape.chunk,
             "BLOCK": shape.block,
-            "VECTOR": min(shape.block, max(1, shape.block // (32 * shape.warps))),
+            "VECTOR": shape.vector,
             **self.flags,
             **self.ends(shape.block, programs),
         }

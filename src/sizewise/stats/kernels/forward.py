@@ -128,11 +128,13 @@ def partial_sums(
                 wrong = valid & ~((share[1] >= 0) & (share[1] <= 1))
                 share = (1.0 - share[1], share[1])
             else:
-                lowest = share[0] if CHUNK == 1 else tl.min(share[0], axis=0, keep_dims=True)
-                total_share = sum_classes(share[0], CHUNK)
+                lowest = share[0]
+                total_share = share[0]
                 for c in tl.static_range(1, CHUNKS):
-                    lowest = tl.minimum(lowest, share[c] if CHUNK == 1 else tl.min(share[c], axis=0, keep_dims=True))
-                    total_share += sum_classes(share[c], CHUNK)
+                    lowest = tl.minimum(lowest, share[c])
+                    total_share = total_share + share[c]
+                lowest = lowest if CHUNK == 1 else tl.min(lowest, axis=0, keep_dims=True)
+                total_share = sum_classes(total_share, CHUNK)
                 wrong = valid & ~((tl.abs(total_share - 1) <= 1e-3) & (lowest >= 0))
             stray = tl.where(wrong, row.to(tl.int64) * pixels + pixel + 1, stray)
             if HAS_MASK or (SIGMOID and not EVEN):  # 1 − 0 is not 0 at pixels outside

@@ -4,16 +4,15 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """CHUNK classes by BLOCK pixels at a time, in WARPS warps; WAVES programs on each multiprocessor."""
+    """CHUNK classes by BLOCK pixels at a time, in WARPS warps, VECTOR neighbours in a thread; WAVES programs at once."""
 
     chunk: int
     block: int
     warps: int
+    vector: int
     waves: int
 
 
-# Beyond, a tile of all classes does not fit the registers of a program; the reference takes over.
-MOST_CLASSES = 4096
 # Up to here the classes are unrolled, so that none is padding.
 MOST_UNROLLED = 32
 
@@ -29,11 +28,11 @@ def chunk_of(classes: int, classes_last: bool) -> int:
 
 def forward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
     """For the forward kernel: a thread holds all classes of a few pixels, and one sum for each class and field."""
-    return _shape(classes, classes_last, itemsize, 96)
+    return _shape(classes, classes_last, itemsize, 40)
 
 
 def backward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
-    """For the backward kernel, which holds two softmaxes at once."""
+    """For the backward kernel, which holds two softmaxes at once, but no sums."""
     return _shape(classes, classes_last, itemsize, 64)
 
 
@@ -45,12 +44,13 @@ def _shape(classes: int, classes_last: bool, itemsize: int, registers: int) -> S
         vector = 1
         while vector < min(8, 16 // itemsize) and 2 * vector * padded <= budget:
             vector *= 2
-        return Shape(1, 32 * vector, 1, 12)
+        return Shape(1, 32 * vector, 1, vector, 16)
     block = 32 if padded <= 512 else 16
     warps = 1
     while warps < 16 and padded * block > 32 * warps * budget:
         warps *= 2
-    return Shape(chunk, block, warps, max(1, 12 // warps))
+    vector = 1 if classes_last else min(block, 16 // itemsize)
+    return Shape(chunk, block, warps, vector, max(1, 16 // warps))
 
 
 def power_of_two(number: int) -> int:

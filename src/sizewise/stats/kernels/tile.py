@@ -75,7 +75,7 @@ def load_classes(
 
 @triton.jit
 def sum_classes(values, CHUNK: tl.constexpr):
-    """(CHUNK, BLOCK) to (1, BLOCK)."""
+    """(CHUNK, BLOCK) to (1, BLOCK). Chunks are added up first, so that the threads exchange values only once."""
     return values if CHUNK == 1 else tl.sum(values, axis=0, keep_dims=True)
 
 
@@ -88,9 +88,11 @@ def subtract_maximum(chunks, entering, CHUNK: tl.constexpr, SELECT: tl.constexpr
             kept = kept + (tl.where(entering, chunks[c], 0.0),)
         else:
             kept = kept + (chunks[c],)
-    highest = kept[0] if CHUNK == 1 else tl.max(kept[0], axis=0, keep_dims=True)
+    highest = kept[0]
     for c in tl.static_range(1, len(chunks)):
-        highest = tl.maximum(highest, kept[c] if CHUNK == 1 else tl.max(kept[c], axis=0, keep_dims=True))
+        highest = tl.maximum(highest, kept[c])
+    if CHUNK > 1:
+        highest = tl.max(highest, axis=0, keep_dims=True)
     shifted = ()
     for c in tl.static_range(len(chunks)):
         shifted = shifted + (kept[c] - highest,)
@@ -124,10 +126,10 @@ def exponentials(shifted, base, TEMPERATURE: tl.constexpr, CHUNK: tl.constexpr, 
             e = tl.exp2(shifted[c] * (TEMPERATURE * LOG2_E))
         chunks = chunks + (e,)
         if c == 0:
-            total = sum_classes(e, CHUNK)
+            total = e
         else:
-            total = total + sum_classes(e, CHUNK)
-    return chunks, total
+            total = total + e
+    return chunks, sum_classes(total, CHUNK)
 
 
 @triton.jit
@@ -139,23 +141,19 @@ def class_numbers(c, CHUNK: tl.constexpr):
 @triton.jit
 def at_label(chunks, label, CHUNK: tl.constexpr):
     """Each pixel's value at its label, (1, BLOCK); 0 where the label is −1."""
-    picked = sum_classes(tl.where(label == class_numbers(0, CHUNK), chunks[0], 0.0), CHUNK)
+    picked = tl.where(label == class_numbers(0, CHUNK), chunks[0], 0.0)
     for c in tl.static_range(1, len(chunks)):
-        hit = label == class_numbers(c, CHUNK)
-        if CHUNK == 1:
-            picked = tl.where(hit, chunks[c], picked)
-        else:
-            picked += sum_classes(tl.where(hit, chunks[c], 0.0), CHUNK)
-    return picked
+        picked = tl.where(label == class_numbers(c, CHUNK), chunks[c], picked)
+    return sum_classes(picked, CHUNK)
 
 
 @triton.jit
 def beside_label(chunks, label, CHUNK: tl.constexpr):
     """Σ over the classes other than the label, (1, BLOCK): 1 − p without cancellation."""
-    rest = sum_classes(tl.where(label == class_numbers(0, CHUNK), 0.0, chunks[0]), CHUNK)
+    rest = tl.where(label == class_numbers(0, CHUNK), 0.0, chunks[0])
     for c in tl.static_range(1, len(chunks)):
-        rest += sum_classes(tl.where(label == class_numbers(c, CHUNK), 0.0, chunks[c]), CHUNK)
-    return rest
+        rest += tl.where(label == class_numbers(c, CHUNK), 0.0, chunks[c])
+    return sum_classes(rest, CHUNK)
 
 
 @triton.jit

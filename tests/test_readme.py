@@ -1,0 +1,20 @@
+"""The README's Python runs as it is written."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_readmes_code_runs():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) >= 2
+    exec("\n".join(blocks), {})
+
+
+def test_the_readme_names_the_two_commands():
+    text = (ROOT / "README.md").read_text()
+    makefile = (ROOT / "Makefile").read_text()
+    for command in ("demo", "test"):
+        assert f"make {command}" in text
+        assert re.search(rf"^{command}:", makefile, flags=re.MULTILINE)
