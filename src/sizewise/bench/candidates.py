@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 
 import torch
@@ -24,7 +25,7 @@ class Candidate:
 
 def candidates(names: tuple[str, ...]) -> list[Candidate]:
     """Our losses by ``names``, then torch's and those of every peer that is installed."""
-    made = [Candidate("sizewise", name, lambda _, name=name: sw.loss(name)) for name in names]
+    made = [Candidate("sizewise", name, partial(our_loss, name)) for name in names]
     made += [
         Candidate("torch", "CE", lambda _: functional.cross_entropy),
         Candidate("torch", "RCE, plain formula", lambda _: plain_rce),
@@ -36,6 +37,11 @@ def candidates(names: tuple[str, ...]) -> list[Candidate]:
     if find_spec("segmentation_models_pytorch"):
         made.append(Candidate("smp", "Dice + CE", smp_dice_ce))
     return made
+
+
+def our_loss(name: str, classes: int) -> LossFunction:
+    """One of our losses by name."""
+    return sw.loss(name)
 
 
 def plain_rce(logits: Tensor, target: Tensor) -> Tensor:

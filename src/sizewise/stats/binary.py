@@ -1,22 +1,23 @@
 """Chunks of two regions: a sigmoid channel, or a softmax over two classes.
 
-Both depend on one number per pixel, d = z_foreground − z_background: p_1 = σ(d), p_0 = σ(−d), so all of it is
-arithmetic on (B, M), half the work of a softmax.
+Both depend on one number per pixel, d = z_foreground − z_background: p_1 = σ(d), p_0 = σ(−d), so most of it is
+arithmetic on (B, M), less than half the work of a softmax.
 """
 
-from collections.abc import Iterable
-from functools import cached_property, partial
+from functools import cached_property
 
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid
+from torch.nn import functional
 
 from sizewise.stats.fields import Kind
-from sizewise.stats.focal import focal_slope, focal_value
+from sizewise.stats.labels import Labels
 from sizewise.stats.masks import Masks
+from sizewise.stats.probabilities import Probabilities
+from sizewise.stats.scratch import Scratch
 
 FieldKey = tuple[int, float]
-SIGNS = (-1, 1)  # of d, for the background and the foreground
+EXACT_ABOVE = 40.0  # log(1 + e^x) is x to the last digit of a double
 
 
 class BinaryChunk:
@@ -24,88 +25,94 @@ class BinaryChunk:
 
     Args:
         difference: d, (B, M), in the sums' dtype.
-        target: the shares y of background and foreground, each (B, M).
-        hard: whether those are 0 and 1 alone, as from labels.
+        target: (B, M) int64 labels, or (B, 2, M) shares of background and foreground.
         masks: which pixels are valid, kept, and enter any sum.
+        scratch: where intermediate results live.
     """
 
-    def __init__(self, difference: Tensor, target: tuple[Tensor, Tensor], hard: bool, masks: Masks) -> None:
-        self.hard, self.masks = hard, masks
+    def __init__(self, difference: Tensor, target: Tensor, masks: Masks, scratch: Scratch) -> None:
+        self.shape, self.masks, self.scratch = difference.shape, masks, scratch
         self.difference = difference if masks.entering is None else difference.where(masks.entering, 0)
-        background, foreground = target
-        if masks.valid is not None:
-            background, foreground = background.where(masks.valid, 0), foreground.where(masks.valid, 0)
-        self.target = (background, foreground)
+        self.target: Labels | Probabilities
+        if target.dtype.is_floating_point:
+            self.target = Probabilities(target, masks.valid)
+        else:
+            self.target = Labels(target, masks.valid, 2, scratch)
+
+    def buffer(self, name: str) -> Tensor:
+        """Scratch memory of this chunk's shape."""
+        return self.scratch(name, *self.shape)
 
     @cached_property
-    def log_p(self) -> tuple[Tensor, Tensor]:
-        """The log-probabilities of background and foreground; for hard labels that of the label, twice.
-
-        Only what the target asks for enters a sum, so one logarithm serves both.
-        """
-        if self.hard:
-            own = logsigmoid((self.target[1] - self.target[0]).mul_(self.difference))
-            own = self.masks.zero_unlabelled(own)
-            return own, own
-        return logsigmoid(-self.difference), logsigmoid(self.difference)
+    def log_p(self) -> Tensor:
+        """The log-probability of each pixel's label, (B, M), or of both regions, (B, 2, M), for probabilities."""
+        if isinstance(self.target, Labels):
+            one_hot = self.target.one_hot
+            against = torch.sub(one_hot[:, 0], one_hot[:, 1], out=self.buffer("against")).mul_(self.difference)
+        else:
+            against = torch.stack((self.difference, -self.difference), 1)
+        log_p = functional.softplus(against, threshold=EXACT_ABOVE, out=against).neg_()  # type: ignore[call-arg]
+        # A finite smallest value: an infinite logit costs nothing where the target does not ask for it.
+        log_p.clamp_(min=torch.finfo(log_p.dtype).min)
+        return self.masks.zero_unlabelled(log_p) if log_p.dim() == 2 else log_p
 
     def sums(self, fields: list[FieldKey]) -> list[Tensor]:
         """The fields in order, each (B, 2) or broadcast to it."""
-        return [
-            self.masks.pixels(kind)
-            if kind in (Kind.PIXELS, Kind.KEPT_PIXELS)
-            else torch.stack([values.sum(-1) for values in self._summands(kind, parameter)], -1)
-            for kind, parameter in fields
-        ]
+        return [self._sum(kind, parameter) for kind, parameter in fields]
 
-    def _summands(self, kind: int, parameter: float) -> Iterable[Tensor]:
-        """What a field sums over the pixels, for background and foreground."""
+    def _sum(self, kind: int, parameter: float) -> Tensor:
         if kind == Kind.COUNT:
-            return self.target
-        if kind in (Kind.SIZE, Kind.KEPT_SIZE):
-            inside = self.masks.inside(kind)
-            shares = ((self.difference * (sign * parameter)).sigmoid_() for sign in SIGNS)
-            return shares if inside is None else (share.where(inside, 0) for share in shares)
-        make = torch.exp if kind == Kind.OVERLAP else partial(focal_value, gamma=parameter)
-        first = make(self.log_p[0])
-        values = (first, first if self.hard else make(self.log_p[1]))
+            return self.target.count()
+        if kind in (Kind.PIXELS, Kind.KEPT_PIXELS):
+            return self.masks.pixels(kind)
+        if kind == Kind.FOCAL:
+            return self.target.focal(self.log_p, parameter)
         if kind == Kind.OVERLAP:
-            return map(torch.minimum, values, self.target)
-        # 0 · log 0 = 0: an infinite logit costs nothing where the target does not ask for it
-        largest = torch.finfo(first.dtype).max
-        return (value.clamp(max=largest).mul_(y) for value, y in zip(values, self.target, strict=True))
+            return self.target.overlap(self.log_p)
+        inside = self.masks.inside(kind)
+        sizes = []
+        for factor in (-parameter, parameter):  # each side its own sigmoid: 1 − p would round a small one away
+            share = torch.mul(self.difference, factor, out=self.buffer("share")).sigmoid_()
+            sizes.append((share if inside is None else share.mul_(inside)).sum(-1))
+        return torch.stack(sizes, -1)
 
     def gradient(self, coefficients: Tensor, fields: list[FieldKey], out: Tensor) -> None:
         """Write Σ over fields of ∂L/∂field · ∂field/∂d into ``out``, (B, M).
 
-        With σ_r = ±1 and p_r the region's probability: −y_r σ_r (1 − p_r) times the focal slope for focal sums,
-        σ_r p_r (1 − p_r) where p_r < y_r for the overlap, and τ (c_1 − c_0) s_1 s_0 for a size.
+        The target's sums pull with q_0 and q_1, which makes p_1 (q_0 + q_1) − q_1; a size with τ (c_1 − c_0) s_1 s_0.
 
         Args:
             coefficients: ∂L/∂field, (fields, B, 2).
             fields: the fields in the same order.
             out: where the gradient goes.
         """
-        out.zero_()
-        # Each side its own sigmoid: 1 − p would round a nearly missed region, and its way back, to nothing.
-        p = (self.difference.neg().sigmoid_(), self.difference.sigmoid())
+        pull: Tensor | None = None
+        for coefficient, (kind, parameter) in zip(coefficients, fields, strict=True):
+            if kind in (Kind.FOCAL, Kind.OVERLAP):
+                one = self._pull(coefficient, kind, parameter)
+                pull = one if pull is None else pull.add_(one)
+        if pull is None:
+            out.zero_()
+        else:
+            torch.sigmoid(self.difference, out=out)
+            out.mul_(self.target.per_pixel(pull))
+            self.target.subtract_foreground(pull, out)
         for coefficient, (kind, parameter) in zip(coefficients, fields, strict=True):
             if kind in (Kind.SIZE, Kind.KEPT_SIZE):
-                shares = p if parameter == 1 else [(self.difference * (sign * parameter)).sigmoid_() for sign in SIGNS]
-                pull = shares[0] * shares[1]
-                inside = self.masks.inside(kind)
-                if inside is not None and inside is not self.masks.entering:
-                    pull.mul_(inside)
                 # τ comes last: the coefficient of a nearly missed region may be as large as a float gets.
-                out.addcmul_(pull, coefficient[:, 1:] - coefficient[:, :1], value=parameter)
-            elif kind in (Kind.FOCAL, Kind.OVERLAP):
-                for region, sign in enumerate(SIGNS):
-                    y, share, rest = self.target[region], p[region], p[1 - region]
-                    if kind == Kind.OVERLAP:
-                        passes = y if self.hard else torch.lt(share, y, out=torch.empty_like(y))
-                        pull = (share * rest).mul_(passes).neg_()
-                    else:
-                        pull = (y * rest).mul_(focal_slope(self.log_p[region], parameter))
-                    out.addcmul_(pull, coefficient[:, region : region + 1], value=-sign)
+                out.addcmul_(self._spread(kind, parameter), coefficient[:, 1:] - coefficient[:, :1], value=parameter)
         if self.masks.entering is not None:
             out.masked_fill_(self.masks.entering.logical_not(), 0)  # 0 times NaN or infinity would not be 0
+
+    def _pull(self, coefficient: Tensor, kind: int, gamma: float) -> Tensor:
+        if kind == Kind.OVERLAP:
+            return self.target.overlap_pull(coefficient, self.log_p)
+        # γ = 0 has no use for the logarithm, which is the costly part
+        return self.target.focal_pull(coefficient, self.difference if gamma == 0 else self.log_p, gamma)
+
+    def _spread(self, kind: int, temperature: float) -> Tensor:
+        """s_1 s_0 as s − s² of the smaller share: 1 − s of the larger would round a nearly missed region to nothing."""
+        smaller = torch.abs(self.difference, out=self.buffer("share")).mul_(-temperature).sigmoid_()
+        spread = smaller.addcmul_(smaller, smaller, value=-1)
+        inside = self.masks.inside(kind)
+        return spread if inside is None or inside is self.masks.entering else spread.mul_(inside)

@@ -3,23 +3,25 @@
 from collections.abc import Iterator
 from math import prod
 
-# Timed from 2^16 to 2^20 elements on a CPU with 1.25 MiB of L2 a core: below, the overhead of many small operations
-# shows; above, nothing is won. A sixteenth of a small input keeps its buffers small beside it.
+# Timed from 2^14 to 2^20 elements on a CPU with 1.25 MiB of L2 a core: below, the overhead of many small operations
+# shows; above, intermediate results fall out of the cache. All threads together hold an eighth of a small input in
+# each of their few buffers.
 LARGEST_CHUNK = 1 << 20
-SMALLEST_CHUNK = 1 << 16
-CHUNKS_OF_SMALL_INPUT = 16
+SMALLEST_CHUNK = 1 << 15
+SHARE_OF_SMALL_INPUT = 8
 # Other devices want long launches; their memory stays flat as well.
 DEVICE_CHUNK = 1 << 24
 
 Slices = tuple[slice, ...]
+Place = tuple[slice, Slices]
 
 
-def chunk_elements(elements: int) -> int:
-    """How many elements of an input of ``elements`` to take at a time."""
-    return min(LARGEST_CHUNK, max(SMALLEST_CHUNK, elements // CHUNKS_OF_SMALL_INPUT))
+def chunk_elements(elements: int, threads: int) -> int:
+    """How many of an input's ``elements`` each thread takes at a time."""
+    return min(LARGEST_CHUNK, max(SMALLEST_CHUNK, elements // (SHARE_OF_SMALL_INPUT * threads)))
 
 
-def chunks(images: int, channels: int, spatial: tuple[int, ...], elements: int) -> Iterator[tuple[slice, Slices]]:
+def chunks(images: int, channels: int, spatial: tuple[int, ...], elements: int) -> Iterator[Place]:
     """Yield (images, spatial) slices that cover a (N, channels, *spatial) tensor, about ``elements`` at a time.
 
     Small images go several to a piece, large ones are cut along their leading axes. Slicing, unlike flattening, never

@@ -32,11 +32,16 @@ class Labels:
     @cached_property
     def one_hot(self) -> Tensor:
         """(B, K, M): 1 at each valid pixel's class."""
-        labels = self.labels.to(self.scratch.dtype)
+        shape = (len(self.labels), self.regions, self.labels.shape[1])
+        if self.regions == 2:
+            one_hot = self.scratch("one hot", *shape)
+            one_hot[:, 1].copy_(self.labels)
+            torch.sub(self.scratch.one, one_hot[:, 1], out=one_hot[:, 0])
+            return one_hot if self.valid is None else one_hot.mul_(self.valid.unsqueeze(1))
+        labels = self.scratch("labels", *self.labels.shape).copy_(self.labels)
         if self.valid is not None:
             labels = labels.where(self.valid, -1)
         classes = torch.arange(self.regions, dtype=labels.dtype, device=labels.device).unsqueeze(1)
-        shape = (len(labels), self.regions, labels.shape[1])
         # Floats compared into floats is what torch's CPU backend vectorises: four times faster than integers.
         return torch.eq(labels.unsqueeze(1), classes, out=self.scratch("one hot", *shape))
 
@@ -64,7 +69,7 @@ class Labels:
 
     def overlap(self, log_p: Tensor) -> Tensor:
         """Σ p over the pixels of each class, (B, K)."""
-        return self._sum(log_p.exp())
+        return self._sum(torch.exp(log_p, out=self.scratch("p", *log_p.shape)))
 
     def focal_pull(self, coefficient: Tensor, log_p: Tensor, gamma: float) -> Tensor:
         """What the focal sums add to q, (B, M)."""
@@ -72,11 +77,15 @@ class Labels:
 
     def overlap_pull(self, coefficient: Tensor, log_p: Tensor) -> Tensor:
         """What the overlap sums add to q, (B, M)."""
-        return self._look_up(coefficient).mul_(log_p.exp().neg_())
+        return self._look_up(coefficient).mul_(torch.exp(log_p, out=self.scratch("p", *log_p.shape)).neg_())
 
     def per_pixel(self, pull: Tensor) -> Tensor:
         """The pull q itself: one class per pixel has it."""
         return pull
+
+    def subtract_foreground(self, pull: Tensor, out: Tensor) -> None:
+        """Take q off ``out``, both (B, M), at the pixels of class 1."""
+        out.addcmul_(self.one_hot[:, 1], pull, value=-1)
 
     def subtract(self, pull: Tensor, out: Tensor) -> None:
         """Take q (B, M), 0 at dropped pixels, off ``out`` (B, K, M) at each pixel's class."""

@@ -34,7 +34,7 @@ class Masks:
     def pixels(self, kind: int) -> Tensor:
         """How many those are, (B, 1)."""
         inside = self.inside(kind)
-        return torch.full((self.shape[0], 1), self.shape[1]) if inside is None else inside.sum(-1, keepdim=True)
+        return torch.tensor([[self.shape[1]]]) if inside is None else inside.sum(-1, keepdim=True)
 
 
 def drop_if_full(inside: Tensor | None) -> Tensor | None:

@@ -47,6 +47,10 @@ class Probabilities:
         """Σ_k q_ik, (B, M)."""
         return pull.sum(1)
 
+    def subtract_foreground(self, pull: Tensor, out: Tensor) -> None:
+        """Take the part of q (B, 2, M) that belongs to class 1 off ``out``, (B, M)."""
+        out.sub_(pull[:, 1])
+
     def subtract(self, pull: Tensor, out: Tensor) -> None:
         """Take q off ``out``, (B, K, M)."""
         out.sub_(pull)

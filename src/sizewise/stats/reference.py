@@ -5,18 +5,22 @@ It streams over chunks of pixels, so that the only large tensor it ever allocate
 :mod:`sizewise.stats.multiclass` for more.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from sizewise.stats.binary import BinaryChunk
-from sizewise.stats.chunks import DEVICE_CHUNK, Slices, chunk_elements, chunks
+from sizewise.stats.chunks import DEVICE_CHUNK, Place, Slices, chunk_elements, chunks
 from sizewise.stats.fields import Kind
 from sizewise.stats.masks import Masks
 from sizewise.stats.multiclass import MulticlassChunk
 from sizewise.stats.scratch import Scratch
 from sizewise.stats.target_values import check_labels, check_probabilities, check_shares
+from sizewise.stats.workers import map_chunks
+
+Result = TypeVar("Result")
 
 
 def region_sums(
@@ -29,14 +33,23 @@ def region_sums(
     parameters: Sequence[float],
 ) -> Tensor:
     """All the sums, as (fields, N, K), or (fields, N, C, 2) with ``sigmoid``."""
-    images, channels = logits.shape[:2]
-    rows, regions = (images * channels, 2) if sigmoid else (images, channels)
-    totals = torch.zeros(len(kinds), rows, regions, dtype=total_dtype(logits), device=logits.device)
+    given = Input(logits, target, mask, ignore_index, sigmoid, unlabelled=Kind.KEPT_SIZE in kinds)
     fields = list(zip(kinds, parameters, strict=True))
-    for rows_here, _, chunk in iterate(logits, target, mask, ignore_index, sigmoid, kinds, checked=False):
-        for total, value in zip(totals, chunk.sums(fields), strict=True):
-            total[rows_here] += value
-    shape = (len(kinds), images, channels, 2) if sigmoid else (len(kinds), images, channels)
+
+    def sums(place: Place, scratch: Scratch) -> Tensor:
+        chunk = given.chunk(place, scratch, checked=False)
+        rows = given.rows(place)
+        shape = (rows.stop - rows.start, given.regions)
+        return torch.stack([one.to(logits.device, given.total_dtype).expand(shape) for one in chunk.sums(fields)])
+
+    places = given.places()
+    totals = torch.zeros(
+        len(kinds), given.images * given.groups, given.regions, dtype=given.total_dtype, device=logits.device
+    )
+    # Added up in the order of the chunks, whoever finished first: the same bits every time.
+    for place, values in zip(places, given.map(sums, places), strict=True):
+        totals[:, given.rows(place)] += values
+    shape = (len(kinds), *logits.shape[:2], 2) if sigmoid else (len(kinds), *logits.shape[:2])
     return totals.to(compute_dtype(logits.dtype)).view(shape)
 
 
@@ -51,78 +64,100 @@ def region_gradient(
     parameters: Sequence[float],
 ) -> Tensor:
     """Σ over fields of ∂L/∂field · ∂field/∂logits, with the logits' shape and dtype."""
-    gradient = torch.empty_like(logits)
-    coefficients = coefficients.flatten(1, -2)  # (fields, N, K) or (fields, N·C, 2)
+    given = Input(logits, target, mask, ignore_index, sigmoid, unlabelled=Kind.KEPT_SIZE in kinds)
     fields = list(zip(kinds, parameters, strict=True))
-    for rows_here, where, chunk in iterate(logits, target, mask, ignore_index, sigmoid, kinds, checked=True):
-        piece = gradient[where]
-        if isinstance(chunk, BinaryChunk):
-            out = torch.empty_like(chunk.difference)
-            chunk.gradient(coefficients[:, rows_here], fields, out)
-            foreground = piece if sigmoid else piece[:, 1:]
-            foreground.copy_(out.view(foreground.shape))
-            if not sigmoid:
-                torch.neg(foreground, out=piece[:, :1])
-            continue
-        direct = piece.dtype == coefficients.dtype and piece[0, 0].is_contiguous()
-        out = piece.flatten(2) if direct else chunk.scratch("gradient", *chunk.shape)
-        chunk.gradient(coefficients[:, rows_here], fields, out)
+    coefficients = coefficients.flatten(1, -2)  # (fields, N, K) or (fields, N·C, 2)
+    gradient = torch.empty_like(logits)
+
+    def write(place: Place, scratch: Scratch) -> None:
+        chunk = given.chunk(place, scratch, checked=True)  # the forward pass has checked the target
+        piece = gradient[given.where(place)]
+        two_classes = isinstance(chunk, BinaryChunk) and not sigmoid
+        wanted = piece[:, 1:] if two_classes else piece
+        # Straight into place where its pixels lie in one row, else by way of scratch memory.
+        in_rows = wanted.is_contiguous() if sigmoid else wanted[0, 0].is_contiguous()
+        direct = in_rows and wanted.dtype == scratch.dtype
+        out = wanted.flatten(2).view(chunk.shape) if direct else scratch("gradient", *chunk.shape)
+        chunk.gradient(coefficients[:, given.rows(place)], fields, out)
         if not direct:
-            piece.copy_(out.view(piece.shape))
+            wanted.copy_(out.view(wanted.shape))
+        if two_classes:
+            torch.neg(wanted, out=piece[:, :1])
+
+    given.map(write, given.places())
     return gradient
 
 
-def iterate(
-    logits: Tensor,
-    target: Tensor,
-    mask: Tensor | None,
-    ignore_index: int | None,
-    sigmoid: bool,
-    kinds: Sequence[int],
-    checked: bool,
-) -> Iterator[tuple[slice, Slices, BinaryChunk | MulticlassChunk]]:
-    """Yield for each chunk: its rows in the sums, its place in the logits, and the chunk itself.
+class Input:
+    """The operator's arguments, and how they are cut into chunks."""
 
-    ``checked`` skips the checks of the target's values, which the forward pass has made.
-    """
-    images, channels, *spatial = logits.shape
-    groups, regions = (channels, 2) if sigmoid else (1, channels)
-    elements = chunk_elements(logits.numel()) if logits.device.type == "cpu" else DEVICE_CHUNK
-    scratch = Scratch(compute_dtype(logits.dtype), logits.device)
-    for batch, piece in chunks(images, channels, tuple(spatial), elements):
-        where = (batch, slice(None), *piece)
-        rows = slice(batch.start * groups, batch.stop * groups)
-        z = logits[where].flatten(2).to(scratch.dtype)
-        y = target[where].flatten(2)
+    def __init__(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        ignore_index: int | None,
+        sigmoid: bool,
+        unlabelled: bool,
+    ) -> None:
+        self.logits, self.target, self.mask = logits, target, mask
+        self.ignore_index, self.sigmoid, self.unlabelled = ignore_index, sigmoid, unlabelled
+        self.images, self.channels, *spatial = logits.shape
+        self.spatial = tuple(spatial)
+        self.groups, self.regions = (self.channels, 2) if sigmoid else (1, self.channels)
+        # Chunks add up in float64, so that their number leaves no trace; Apple's GPUs have none.
+        self.total_dtype = torch.float32 if logits.device.type == "mps" else torch.float64
+
+    def places(self) -> list[Place]:
+        """Where the chunks are."""
+        on_cpu = self.logits.device.type == "cpu"
+        elements = chunk_elements(self.logits.numel(), torch.get_num_threads()) if on_cpu else DEVICE_CHUNK
+        return list(chunks(self.images, self.channels, self.spatial, elements))
+
+    def map(self, work: Callable[[Place, Scratch], Result], places: list[Place]) -> list[Result]:
+        """``work`` on every chunk; on the CPU by several threads."""
+        dtype, device = compute_dtype(self.logits.dtype), self.logits.device
+        if device.type == "cpu":
+            return map_chunks(work, places, lambda: Scratch(dtype, device))
+        scratch = Scratch(dtype, device)
+        return [work(place, scratch) for place in places]
+
+    def rows(self, place: Place) -> slice:
+        """A chunk's rows in the sums, of which each image, or each channel of it, has one."""
+        return slice(place[0].start * self.groups, place[0].stop * self.groups)
+
+    def where(self, place: Place) -> Slices:
+        """A chunk's place in the logits."""
+        return (place[0], slice(None), *place[1])
+
+    def chunk(self, place: Place, scratch: Scratch, *, checked: bool) -> BinaryChunk | MulticlassChunk:
+        """The pixels of one place; ``checked`` skips the checks of the target's values."""
+        where, rows = self.where(place), self.rows(place)
+        z = self.logits[where].flatten(2).to(scratch.dtype)
+        y = self.target[where].flatten(2)
         shape = rows.stop - rows.start, z.shape[-1]
-        kept = None if mask is None else mask[where].flatten(2).expand(-1, groups, -1).reshape(shape)
+        kept = None if self.mask is None else self.mask[where].flatten(2).expand(-1, self.groups, -1).reshape(shape)
         valid = kept
         if y.dtype.is_floating_point:
             y = y.to(scratch.dtype)
             if not checked:
-                check_shares(y.reshape(shape), kept) if sigmoid else check_probabilities(y, kept)
+                check_shares(y.reshape(shape), kept) if self.sigmoid else check_probabilities(y, kept)
         else:
             y = y.reshape(shape).long()
-            if ignore_index is not None and can_hold(target.dtype, ignore_index):
-                labelled = y != ignore_index
+            if self.ignore_index is not None and can_hold(self.target.dtype, self.ignore_index):
+                labelled = y != self.ignore_index
                 valid = labelled if kept is None else kept & labelled
             if not checked:
-                check_labels(y, valid, regions, ignore_index, target.dtype)
-        masks = Masks(shape, valid, kept, unlabelled=Kind.KEPT_SIZE in kinds)
-        if regions > 2:
-            yield rows, where, MulticlassChunk(z, y, masks, scratch)
-        else:
-            difference = z.reshape(shape) if sigmoid else z[:, 1] - z[:, 0]
-            hard = not y.dtype.is_floating_point
-            yield rows, where, BinaryChunk(difference, two_shares(y, shape, sigmoid, scratch.dtype), hard, masks)
-
-
-def two_shares(y: Tensor, shape: tuple[int, int], sigmoid: bool, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """The target's shares of background and foreground, each (B, M), from labels or probabilities."""
-    if y.dtype.is_floating_point and not sigmoid:
-        return y[:, 0], y[:, 1]
-    foreground = y.reshape(shape).to(dtype)
-    return 1 - foreground, foreground
+                check_labels(y, valid, self.regions, self.ignore_index, self.target.dtype)
+        masks = Masks(shape, valid, kept, self.unlabelled)
+        if self.regions > 2:
+            return MulticlassChunk(z, y, masks, scratch)
+        if not self.sigmoid:
+            return BinaryChunk(torch.sub(z[:, 1], z[:, 0], out=scratch("difference", *shape)), y, masks, scratch)
+        if y.dtype.is_floating_point:
+            y = y.reshape(shape)
+            y = torch.stack((1 - y, y), 1)
+        return BinaryChunk(z.reshape(shape), y, masks, scratch)
 
 
 def can_hold(dtype: torch.dtype, ignore_index: int) -> bool:
@@ -133,8 +168,3 @@ def can_hold(dtype: torch.dtype, ignore_index: int) -> bool:
 def compute_dtype(dtype: torch.dtype) -> torch.dtype:
     """float32 for everything but float64: sums of half-precision logits overflow and lose their digits."""
     return torch.float64 if dtype == torch.float64 else torch.float32
-
-
-def total_dtype(logits: Tensor) -> torch.dtype:
-    """Chunks add up in float64, so that the number of chunks leaves no trace; Apple's GPUs have none."""
-    return torch.float32 if logits.device.type == "mps" else torch.float64

@@ -14,6 +14,7 @@ class Scratch:
 
     def __init__(self, dtype: torch.dtype, device: torch.device) -> None:
         self.dtype, self.device = dtype, device
+        self.one = torch.ones((), dtype=dtype, device=device)
         self._flat: dict[str, Tensor] = {}
 
     def __call__(self, name: str, *shape: int) -> Tensor:

@@ -1,14 +1,9 @@
 """The Triton kernels against the reference: in the interpreter without a GPU, compiled with one."""
 
-import os
-
 import pytest
 import torch
 
 pytest.importorskip("triton", reason="the kernels are written in Triton, which is not installed")
-ON_GPU = torch.cuda.is_available()
-if not ON_GPU:
-    os.environ["TRITON_INTERPRET"] = "1"  # before the kernels are imported
 
 from kernel_cases import FIELD_SETS, LABEL_DTYPES, LAYOUTS, Case, build, judge  # noqa: E402
 from sampling import sample  # noqa: E402
@@ -16,13 +11,14 @@ from sampling import sample  # noqa: E402
 from sizewise.stats import reference  # noqa: E402
 from sizewise.stats.kernels import label_errors, launch  # noqa: E402
 
+ON_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if ON_GPU else "cpu"
 # The interpreter computes with numpy, which warns about log 0 and about a NaN that goes nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 FORMS = [
     Case(shape, dtype, target, sigmoid, mask, ignore_index, "contiguous", fields)
-    for shape in ((2, 3, 7, 5), (1, 5, 150), (1, 19, 3, 4, 3), (2, 2, 4, 4))
+    for shape in ((2, 3, 7, 5), (1, 5, 150), (1, 8, 3, 4, 3), (2, 2, 4, 4))
     for dtype in ("float32", "bfloat16", "float16", "float64")
     for target in ("uint8", "int64", "shares float32", "shares bfloat16")
     for sigmoid in (False, True)
@@ -33,12 +29,12 @@ FORMS = [
 ]
 LAID_OUT = [
     Case(shape, "float32", target, sigmoid, mask, None, layout, "every")
-    for shape in ((2, 3, 5, 6), (2, 8, 3, 2, 4), (2, 40, 3, 5))
+    for shape in ((2, 3, 5, 6), (1, 6, 3, 2, 4), (2, 40, 3, 5))
     for target in ("int32", "shares float32")
     for sigmoid in (False, True)
     for mask in (False, True)
     for layout in LAYOUTS
-    if not (sigmoid and shape[1] > 8)
+    if not (sigmoid and shape[1] > 6)
 ]
 CLASS_COUNTS = [
     Case((1, classes, 3, 13), "float32", target, fields=fields)
@@ -80,9 +76,7 @@ def test_bool_labels_of_sigmoid_channels():
 def test_an_ignore_index_outside_the_dtype_matches_nothing():
     logits, target, *rest = build(Case((1, 3, 4, 4), target="uint8", fields="rce"), DEVICE)
     rest[1] = -1 - (1 << 40)
-    assert torch.equal(
-        launch.region_sums(logits, target, *rest)[1], torch.full((1, 3), 16.0, device=DEVICE)
-    )
+    assert torch.equal(launch.region_sums(logits, target, *rest)[1], torch.full((1, 3), 16.0, device=DEVICE))
 
 
 @pytest.mark.parametrize("scale", [1e-3, 50.0, 1e4])
@@ -101,7 +95,7 @@ def test_one_pixel_and_nothing_at_all():
 
 
 def test_the_same_bits_twice():
-    arguments = build(Case((2, 19, 23, 17), mask=True), DEVICE)
+    arguments = build(Case((1, 5, 13, 17), mask=True, fields="rce"), DEVICE)
     first = launch.region_sums(*arguments)
     assert torch.equal(first, launch.region_sums(*arguments))
     coefficients = torch.ones_like(first)
@@ -159,14 +153,13 @@ def test_a_wrong_label_under_the_mask_is_not_looked_at():
     label_errors.check()
 
 
-@pytest.mark.parametrize("channels", [3, 12])
-@pytest.mark.parametrize("sigmoid", [False, True])
+@pytest.mark.parametrize(("sigmoid", "channels"), [(False, 3), (False, 12), (True, 3)])
 def test_probabilities_that_are_none(sigmoid, channels):
     arguments = list(build(Case((2, channels, 4, 5), target="shares float32", sigmoid=sigmoid, fields="rce"), DEVICE))
     arguments[1][1, 1, 2, 3] += 1.5
     assert launch.region_sums(*arguments)[2:].isnan().all()
-    with pytest.raises(ValueError, match="probabilities|float targets") as raised:
+    with pytest.raises(ValueError, match=r"probabilities|float targets") as raised:
         label_errors.check()
-    with pytest.raises(ValueError, match="probabilities|float targets") as expected:
+    with pytest.raises(ValueError, match=r"probabilities|float targets") as expected:
         reference.region_sums(*arguments)
     assert str(raised.value) == str(expected.value)

@@ -1,9 +1,14 @@
 """The backward kernel: reads logits and target once more, and writes the gradient of the weighted sums."""
 
+# Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
+# its own return.
+# mypy: ignore-errors
+
 import triton
 import triton.language as tl
 
 from sizewise.stats.kernels.tile import (
+    LN_2,
     LOG2_E,
     OVERLAP,
     at_label,
@@ -63,7 +68,8 @@ def share_pulls(share, parts, shifted, e, total, KINDS: tl.constexpr, GAMMAS: tl
             elif GAMMAS[f] == 0.0:
                 pull += share[c] * parts[f][c]
             else:
-                slope = focal_slope(tl.log(total) - shifted[c], tl.maximum(1.0 - p, 0.0), p, GAMMAS[f])
+                minus_log = (tl.log2(total) - shifted[c]) * LN_2
+                slope = focal_slope(minus_log, tl.maximum(1.0 - p, 0.0), p, GAMMAS[f])
                 pull += tl.where(share[c] > 0, share[c] * parts[f][c] * slope, 0.0)
         pulls = pulls + (pull,)
     return pulls
@@ -107,7 +113,6 @@ def gradient_tiles(
     GAMMAS: tl.constexpr,
     FIELDS: tl.constexpr,
     TEMPERATURES: tl.constexpr,
-    POWERS: tl.constexpr,
     SIZES: tl.constexpr,
     KEPT_SIZES: tl.constexpr,
     K: tl.constexpr,
@@ -124,10 +129,11 @@ def gradient_tiles(
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """KINDS, GAMMAS and FIELDS are the label's fields and their place in ``coefficients``; they need τ = 1, first of all.
+    """KINDS, GAMMAS and FIELDS are the label's fields and their place in ``coefficients``; they need τ = 1, the first.
 
     SIZES and KEPT_SIZES hold the place of the size fields of each temperature, −1 for none. A label's field pulls with
-    q_i (p_ij − y_ij), a size with τ s_ij (c_j − Σ_l c_l s_il): together Σ over τ of e_ij · factor, less the label's own.
+    q_i (p_ij − y_ij), a size with τ s_ij (c_j − Σ_l c_l s_il): together Σ over τ of e_ij · factor, less q_i at the
+    label.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -146,10 +152,9 @@ def gradient_tiles(
     for t in tl.static_range(len(TEMPERATURES)):
         size_parts = size_parts + (load_coefficients(own + SIZES[t] * per_field, K, CHUNK, SIZES[t] >= 0),)
         kept_parts = kept_parts + (load_coefficients(own + KEPT_SIZES[t] * per_field, K, CHUNK, KEPT_SIZES[t] >= 0),)
-    share_parts = ()
-    if SHARES:
-        for f in tl.static_range(len(KINDS)):
-            share_parts = share_parts + (load_coefficients(own + FIELDS[f] * per_field, K, CHUNK, True),)
+    label_parts = ()
+    for f in tl.static_range(len(KINDS)):
+        label_parts = label_parts + (load_coefficients(own + FIELDS[f] * per_field, K, CHUNK, True),)
 
     first = part.to(tl.int64) if WIDE else part
     for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
@@ -176,8 +181,7 @@ def gradient_tiles(
             label = tl.load(y_start + y_offsets, mask=inside, other=0).to(LABEL)
             if HAS_IGNORE:
                 valid = kept & (label != ignore)
-            known = valid & (label >= 0) & (label < K)
-            label = tl.where(known, label, -1).to(tl.int32)
+            label = tl.where(valid & (label >= 0) & (label < K), label, -1).to(tl.int32)
         entering = kept if UNLABELLED else valid
         shifted = subtract_maximum(logit, entering, CHUNK, HAS_MASK or HAS_IGNORE)
 
@@ -186,9 +190,7 @@ def gradient_tiles(
         kept_scales = ()
         pixel_parts = ()
         for t in tl.static_range(len(TEMPERATURES)):
-            e, total = exponentials(
-                shifted, softmaxes[0] if POWERS[t] > 0 else shifted, TEMPERATURES[t], CHUNK, POWERS[t]
-            )
+            e, total = exponentials(shifted, TEMPERATURES[t], CHUNK)
             inverse = 1.0 / total
             scale = tl.where(valid, inverse * TEMPERATURES[t], 0.0)
             kept_scale = tl.where(kept, inverse * TEMPERATURES[t], 0.0)
@@ -199,7 +201,7 @@ def gradient_tiles(
                 pixel_part -= kept_scale * inverse * weighted_sum(kept_parts[t], e, CHUNK)
             if t == 0 and len(KINDS) > 0:
                 if SHARES:
-                    pulls = share_pulls(share, share_parts, shifted, e, total, KINDS, GAMMAS)
+                    pulls = share_pulls(share, label_parts, shifted, e, total, KINDS, GAMMAS)
                     whole = pulls[0]
                     for c in tl.static_range(1, CHUNKS):
                         whole = whole + pulls[c]
@@ -207,10 +209,9 @@ def gradient_tiles(
                 else:
                     pull = tl.zeros([1, BLOCK], DTYPE)
                     for f in tl.static_range(len(KINDS)):
-                        place = own + FIELDS[f] * per_field + tl.where(known, label, 0)
-                        one = tl.load(place, mask=known, other=0.0)
+                        one = at_label(label_parts[f], label, CHUNK)
                         if KINDS[f] == OVERLAP or GAMMAS[f] != 0.0:
-                            minus_log = tl.log(total) - at_label(shifted, label, CHUNK)
+                            minus_log = (tl.log2(total) - at_label(shifted, label, CHUNK)) * LN_2
                             p = tl.exp2(minus_log * -LOG2_E)
                             if KINDS[f] == OVERLAP:
                                 one = -one * p

@@ -22,7 +22,8 @@ FEWEST_TILES_A_PROGRAM = 4
 # Above, what the programs found wrong with the target is joined before the second stage looks at it.
 MOST_STRAYS = 1 << 13
 # The second stage adds up this many values in one step.
-FINISH_ELEMENTS = 4096
+FINISH_ELEMENTS = 1024
+MOST_SCANNED = 4096
 
 
 class Call:
@@ -102,7 +103,7 @@ class ForwardCall(Call):
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
         shape = forward_shape(self.classes, self.classes_last, self.itemsize)
         chunks = -(-self.classes // shape.chunk)
-        order = sort_fields(fields, chunks, self.dtype)
+        order = sort_fields(fields, chunks, shape.chunk == 1 and not target.dtype.is_floating_point)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
         cells = self.rows * programs
         self.workspace_size = cells * ((1 if self.itemsize == 8 else 2) + len(fields) * self.classes)
@@ -113,8 +114,8 @@ class ForwardCall(Call):
             "KINDS": order.kinds,
             "PARAMETERS": order.parameters,
             "TEMPERATURES": order.temperatures,
-            "POWERS": order.powers,
             "STARTS": order.starts,
+            "PAIRED": order.paired,
             "K": self.classes,
             "CHUNK": shape.chunk,
             "BLOCK": shape.block,
@@ -124,7 +125,7 @@ class ForwardCall(Call):
         }
         self.partial_sums = Launch(partial_sums, cells, shape.warps, self.numbers(programs, 0, 1, 2), constants)
 
-        parts = min(256, power_of_two(programs))
+        parts = min(FINISH_ELEMENTS, power_of_two(programs))
         together = min(power_of_two(self.classes), max(1, FINISH_ELEMENTS // parts))
         grid = self.rows * -(-self.classes // together) * len(fields)
         constants = {
@@ -133,8 +134,10 @@ class ForwardCall(Call):
             "K": self.classes,
             "CLASSES": together,
             "PARTS": parts,
+            "SCAN": min(MOST_SCANNED, power_of_two(cells)),
             **self.target_constants,
-            "HAS_IGNORE": self.flags["HAS_IGNORE"],
+            "IGNORE": int(self.flags["HAS_IGNORE"]),
+            "UNSIGNED": int(target.dtype == torch.uint64),
             "DTYPE": self.triton_dtype,
         }
         numbers = (1 if self.strays else cells, *self.numbers(programs, 1))
@@ -171,7 +174,7 @@ class BackwardCall(Call):
         shape = backward_shape(self.classes, self.classes_last, self.itemsize)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
         constants = {
-            **gradient_constants(fields, self.dtype),
+            **gradient_constants(fields),
             "K": self.classes,
             "CHUNK": shape.chunk,
             "BLOCK": shape.block,

@@ -5,6 +5,11 @@ infinite (a NaN count would look like an image without pixels, and leave the mea
 :mod:`sizewise.stats.kernels.label_errors` is written, straight into host memory.
 """
 
+# Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
+# its own return.
+# mypy: ignore-errors
+# ruff: noqa: SIM300
+
 import triton
 import triton.language as tl
 
@@ -40,13 +45,18 @@ def add_programs(
     K: tl.constexpr,
     CLASSES: tl.constexpr,
     PARTS: tl.constexpr,
+    SCAN: tl.constexpr,
     AXES: tl.constexpr,
     SIGMOID: tl.constexpr,
     SHARES: tl.constexpr,
-    HAS_IGNORE: tl.constexpr,
+    IGNORE: tl.constexpr,
+    UNSIGNED: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """One program for each row, block of classes and field; FIELDS[f] is where the sorted field f goes in the result."""
+    """One program for each row, block of classes and field; FIELDS[f] is where the sorted field f goes in the result.
+
+    It reads up to PARTS programs' sums and SCAN cells of what they found in one step: its time is that of the steps.
+    """
     program = tl.program_id(0)
     blocks: tl.constexpr = (K + CLASSES - 1) // CLASSES
     block = program % blocks
@@ -77,9 +87,9 @@ def add_programs(
     result = tl.sum(total, axis=1, keep_dims=True)
 
     cell = workspace.to(tl.pointer_type(tl.int64))
-    found = tl.zeros([PARTS], tl.int64)
-    for start in range(0, strays, PARTS):
-        index = start + tl.arange(0, PARTS)
+    found = tl.zeros([SCAN], tl.int64)
+    for start in range(0, strays, SCAN):
+        index = start + tl.arange(0, SCAN)
         value = tl.load(cell + index, mask=index < strays, other=0)
         found = tl.where(value != 0, value, found)
     highest = tl.max(found, axis=0)
@@ -89,21 +99,22 @@ def add_programs(
         result = tl.where(counting, float("inf"), float("nan")) + tl.zeros([CLASSES, 1], tl.float64)
         if program == 0:
             tl.store(record + 2, K)
-            tl.store(record + 3, 1 if HAS_IGNORE else 0)
+            tl.store(record + 3, IGNORE)
             tl.store(record + 4, ignore)
+            tl.store(record + 5, UNSIGNED)
             if SHARES:
                 pixel = (stray - 1) % pixels
                 bad_row = (stray - 1) // pixels
-                start = row_start(target, bad_row, y_image, y_channel, channels, SIGMOID)
-                start += pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
-                numbers = (record + 5).to(tl.pointer_type(tl.float64))
+                place = row_start(target, bad_row, y_image, y_channel, channels, SIGMOID)
+                place += pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
+                numbers = (record + 6).to(tl.pointer_type(tl.float64))
                 if SIGMOID:
-                    tl.store(numbers, tl.load(start).to(tl.float64))
+                    tl.store(numbers, tl.load(place).to(tl.float64))
                     tl.store(record, CHANNEL_RECORD)
                 else:
                     whole = tl.zeros([], tl.float64)
-                    for k in range(0, K):
-                        share = tl.load(start + k * tl.full([], y_channel, tl.int64)).to(tl.float64)
+                    for k in range(K):
+                        share = tl.load(place + k * tl.full([], y_channel, tl.int64)).to(tl.float64)
                         whole += share
                         if k < ROW_VALUES:
                             tl.store(numbers + k, share)

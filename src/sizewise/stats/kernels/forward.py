@@ -1,5 +1,10 @@
 """The forward kernel: each program walks over tiles of one row and leaves one partial sum per field and class."""
 
+# Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
+# its own return.
+# mypy: ignore-errors
+# ruff: noqa: RET505, SIM300
+
 import triton
 import triton.language as tl
 
@@ -8,6 +13,8 @@ from sizewise.stats.kernels.tile import (
     FOCAL,
     KEPT_PIXELS,
     KEPT_SIZE,
+    LN_2,
+    LOG2_E,
     OVERLAP,
     PIXELS,
     SIZE,
@@ -29,6 +36,51 @@ from sizewise.stats.kernels.tile import (
 def fold(values, VECTOR: tl.constexpr):
     """Add up the neighbouring pixels that one thread holds: (CHUNK, BLOCK) to (CHUNK, BLOCK / VECTOR)."""
     return tl.sum(tl.reshape(values, [values.shape[0], values.shape[1] // VECTOR, VECTOR]), axis=2)
+
+
+@triton.jit
+def pieces(values, VECTOR: tl.constexpr):
+    """The 1st, 2nd, … of each VECTOR neighbouring pixels, as VECTOR tensors of shape (CHUNK, BLOCK / VECTOR)."""
+    rows: tl.constexpr = values.shape[0]
+    parts: tl.constexpr = values.shape[1] // VECTOR
+    if VECTOR == 1:
+        return (values,)
+    elif VECTOR == 2:
+        return tl.split(tl.reshape(values, [rows, parts, 2]))
+    else:
+        tl.static_assert(VECTOR == 4)
+        even, odd = tl.split(tl.reshape(values, [rows, parts, 2, 2]))
+        a, c = tl.split(even)
+        b, d = tl.split(odd)
+        return (a, b, c, d)
+
+
+@triton.jit
+def add_products(total, values, weights, VECTOR: tl.constexpr):
+    """total + Σ over neighbours of values · weights, one fused operation for each."""
+    values = pieces(values, VECTOR)
+    for v in tl.static_range(VECTOR):
+        total += values[v] * weights[v]
+    return total
+
+
+@triton.jit
+def add_hits(total, labels, number, values, VECTOR: tl.constexpr):
+    """total + Σ over the neighbours of that label; adding under a condition takes one predicated operation."""
+    for v in tl.static_range(VECTOR):
+        total = tl.where(labels[v] == number, total + values[v], total)
+    return total
+
+
+@triton.jit
+def add_minus_logs(counts, nlls, labels, number, logs, shifted, VECTOR: tl.constexpr):
+    """Both sums of one class, from one comparison: the pixels of that label, and their −log2 p = log2 Σe − x."""
+    shifted = pieces(shifted, VECTOR)
+    for v in tl.static_range(VECTOR):
+        hit = labels[v] == number
+        nlls = tl.where(hit, nlls + (logs[v] - shifted[v]), nlls)
+        counts = tl.where(hit, counts + 1.0, counts)
+    return counts, nlls
 
 
 @triton.jit
@@ -68,8 +120,8 @@ def partial_sums(
     KINDS: tl.constexpr,
     PARAMETERS: tl.constexpr,
     TEMPERATURES: tl.constexpr,
-    POWERS: tl.constexpr,
     STARTS: tl.constexpr,
+    PAIRED: tl.constexpr,
     K: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -87,7 +139,8 @@ def partial_sums(
 ):
     """Fields come in groups of one softmax: TEMPERATURES[f] is above 0 where field f starts a group.
 
-    STARTS[f] is where the sums of field f start among all; POWERS[f] is τ where its exponentials are powers of others.
+    STARTS[f] is where the sums of field f start among all. PAIRED[f] is 2 where field f is the negative log-likelihood
+    and takes the count along, 1 for that count.
 
     The workspace begins with one int64 for each program, 0 or what a bad target value is found by, then holds the
     partial sums as (fields, rows, K, programs).
@@ -100,6 +153,7 @@ def partial_sums(
     m_start = row_start(mask, row, m_image, m_channel, channels, SIGMOID)
     CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
     PARTS: tl.constexpr = BLOCK // VECTOR
+    UNROLLED: tl.constexpr = CHUNK == 1
 
     sums = ()
     for f in tl.static_range(len(KINDS)):
@@ -149,53 +203,75 @@ def partial_sums(
             known = (label >= 0) & (label < K)
             stray = tl.where(valid & ~known, label, stray)  # never 0, which is a label of every problem
             label = tl.where(valid & known, label, -1).to(tl.int32)
+            if UNROLLED:
+                labels = pieces(label, VECTOR)
         entering = kept if UNLABELLED else valid
         shifted = subtract_maximum(logit, entering, CHUNK, HAS_MASK or HAS_IGNORE)
 
         added = ()
         for f in tl.static_range(len(KINDS)):
-            if TEMPERATURES[f] == 1.0:
-                e, total = exponentials(shifted, shifted, 1.0, CHUNK, 0)
-                inverse = 1.0 / total
-                base = e
-            elif TEMPERATURES[f] > 0:
-                e, total = exponentials(shifted, base if POWERS[f] > 0 else shifted, TEMPERATURES[f], CHUNK, POWERS[f])
+            if TEMPERATURES[f] > 0:
+                e, total = exponentials(shifted, TEMPERATURES[f], CHUNK)
                 inverse = 1.0 / total
             if KINDS[f] == PIXELS or KINDS[f] == KEPT_PIXELS:
                 counted = valid if KINDS[f] == PIXELS else kept
                 added = added + (sums[STARTS[f]] + fold(counted.to(DTYPE), VECTOR),)
-            else:
+            elif PAIRED[f] == 2:
+                logs = pieces(tl.log2(total), VECTOR)
+                counts = ()
+                nlls = ()
+                for c in tl.static_range(CHUNKS):
+                    one, two = add_minus_logs(
+                        sums[STARTS[f - 1] + c], sums[STARTS[f] + c], labels, c, logs, shifted[c], VECTOR
+                    )
+                    counts = counts + (one,)
+                    nlls = nlls + (two,)
+                added = added + counts + nlls
+            elif PAIRED[f] == 0:
                 if KINDS[f] == SIZE or KINDS[f] == KEPT_SIZE:
                     weight = tl.where(valid if KINDS[f] == SIZE else kept, inverse, 0.0)
+                    if UNROLLED:
+                        weights = pieces(weight, VECTOR)
                 if (KINDS[f] == FOCAL or KINDS[f] == OVERLAP) and not SHARES:
-                    minus_log = tl.log(total) - at_label(shifted, label, CHUNK)
+                    minus_log = (tl.log2(total) - at_label(shifted, label, CHUNK)) * LN_2
                     if KINDS[f] == OVERLAP:
-                        value = tl.exp2(minus_log * -1.4426950408889634)
+                        value = tl.exp2(minus_log * -LOG2_E)
                     elif PARAMETERS[f] == 0.0:
                         value = minus_log
                     else:
                         rest = beside_label(e, label, CHUNK) * inverse
                         value = focal_value(minus_log, rest, PARAMETERS[f])
+                    if UNROLLED:
+                        values = pieces(value, VECTOR)
+                elif KINDS[f] == COUNT and UNROLLED and not SHARES:
+                    values = pieces(tl.full([1, BLOCK], 1.0, DTYPE), VECTOR)
                 for c in tl.static_range(CHUNKS):
-                    if KINDS[f] == SIZE or KINDS[f] == KEPT_SIZE:
-                        one = e[c] * weight
+                    before = sums[STARTS[f] + c]
+                    if UNROLLED and (KINDS[f] == SIZE or KINDS[f] == KEPT_SIZE):
+                        after = add_products(before, e[c], weights, VECTOR)
+                    elif UNROLLED and not SHARES:
+                        after = add_hits(before, labels, c, values, VECTOR)
+                    elif KINDS[f] == SIZE or KINDS[f] == KEPT_SIZE:
+                        after = before + fold(e[c] * weight, VECTOR)
                     elif SHARES:
                         if KINDS[f] == COUNT:
                             one = share[c]
                         elif KINDS[f] == OVERLAP:
                             one = tl.minimum(e[c] * inverse, share[c])
                         else:
-                            minus_log = tl.log(total) - shifted[c]
+                            minus_log = (tl.log2(total) - shifted[c]) * LN_2
                             rest = tl.maximum(1.0 - e[c] * inverse, 0.0)
                             one = focal_value(minus_log, rest, PARAMETERS[f]) * share[c]
                             one = tl.where(share[c] > 0, one, 0.0)  # 0 · log 0 = 0
+                        after = before + fold(one, VECTOR)
                     else:
                         hit = label == class_numbers(c, CHUNK)
                         if KINDS[f] == COUNT:
                             one = hit.to(DTYPE)
                         else:
                             one = tl.where(hit, value, 0.0)
-                    added = added + (sums[STARTS[f] + c] + fold(one, VECTOR),)
+                        after = before + fold(one, VECTOR)
+                    added = added + (after,)
         sums = added
 
     highest = tl.max(tl.max(stray, axis=1), axis=0)
@@ -213,4 +289,6 @@ def partial_sums(
             for c in tl.static_range(CHUNKS):
                 classes = c * CHUNK + tl.arange(0, CHUNK)
                 total = tl.sum(sums[STARTS[f] + c], axis=1)
+                if PAIRED[f] == 2:
+                    total *= LN_2
                 tl.store(partials + (place + classes) * programs, total, mask=classes < K)

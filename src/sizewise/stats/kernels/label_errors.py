@@ -14,14 +14,15 @@ from sizewise.stats.target_values import check_probabilities, check_shares, labe
 
 WORDS = 16
 LABEL, ROW, SHARE = 1, 2, 3
+FIRST_NUMBER = 6
 ROW_VALUES = 8
 
 
 class Record:
     """The record of one device: a tensor for the kernels, and the same memory as plain numbers for the host.
 
-    Words 0 to 4 are int64: what is wrong, the label, K, whether there is an ignore_index, and it. From word 5 on there
-    are float64: the first values of a row of probabilities, then its sum.
+    Words 0 to 5 are int64: what is wrong, the label, K, whether there is an ignore_index, and it, and whether the label
+    is a uint64. From there on there are float64: the first values of a row of probabilities, then its sum.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -34,11 +35,12 @@ class Record:
         """Raise what is recorded, and forget it."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)  # the words may still be on their way
-        what, label, regions, has_ignore, ignore = self.words[:5]
-        row = self.numbers[5 : 5 + ROW_VALUES]
-        total = self.numbers[5 + ROW_VALUES]
+        what, label, regions, has_ignore, ignore, unsigned = self.words[:FIRST_NUMBER]
+        row = self.numbers[FIRST_NUMBER : FIRST_NUMBER + ROW_VALUES]
+        total = self.numbers[FIRST_NUMBER + ROW_VALUES]
         self.words[0] = 0
         if what == LABEL:
+            label = label % 2**64 if unsigned else label
             raise ValueError(label_sentence(label, regions, ignore if has_ignore else None))
         if what == SHARE:
             check_shares(torch.tensor(row[:1], dtype=torch.float64), None)

@@ -13,8 +13,6 @@ from sizewise.stats.kernels.shapes import Shape
 
 LABEL_KINDS = (Kind.FOCAL, Kind.OVERLAP)
 SIZE_KINDS = (Kind.SIZE, Kind.KEPT_SIZE)
-# A power of few multiplications replaces a second exponential.
-LARGEST_POWER = 16
 # One program's count of pixels stays exact in float32.
 MOST_PIXELS_A_PROGRAM = 1 << 23
 
@@ -51,8 +49,8 @@ class Sorted(NamedTuple):
     parameters: tuple[float, ...]
     places: tuple[int, ...]
     temperatures: tuple[float, ...]
-    powers: tuple[int, ...]
     starts: tuple[int, ...]
+    paired: tuple[int, ...]
 
 
 def temperature_of(kind: int, parameter: float) -> float:
@@ -62,56 +60,50 @@ def temperature_of(kind: int, parameter: float) -> float:
     return 1.0 if kind in LABEL_KINDS else 0.0
 
 
-def power_for(temperature: float, has_plain: bool, dtype: torch.dtype) -> int:
-    """τ as an exponent, where exp(τ x) is taken as exp(x)^τ; 0 where it is not.
+def sort_fields(fields: Fields, chunks: int, can_pair: bool) -> Sorted:
+    """Fields in groups of one softmax, where each one's sums start, and which two come from one comparison."""
 
-    In float64 its ten times larger rounding error would show, and speed is no concern.
-    """
-    fits = temperature == int(temperature) and 2 <= temperature <= LARGEST_POWER
-    return int(temperature) if fits and has_plain and dtype == torch.float32 else 0
-
-
-def sort_fields(fields: Fields, chunks: int, dtype: torch.dtype) -> Sorted:
-    """Fields in groups of one softmax, and where each one's sums start."""
-
-    def rank(place: int) -> tuple[bool, bool, float]:
-        temperature = temperature_of(*fields[place])
-        return temperature != 0, temperature != 1, temperature
+    def rank(place: int) -> tuple:
+        kind, parameter = fields[place]
+        temperature = temperature_of(kind, parameter)
+        is_nll = kind == Kind.FOCAL and parameter == 0
+        return temperature != 0, temperature != 1, temperature, kind == Kind.COUNT, not is_nll
 
     places = sorted(range(len(fields)), key=rank)
-    has_plain = any(temperature_of(*field) == 1 for field in fields)
-    temperatures, powers, starts, start, last = [], [], [], 0, 0.0
-    for place in places:
-        temperature = temperature_of(*fields[place])
-        new = temperature != last
+    ordered = [fields[place] for place in places]
+    temperatures, starts, start, last = [], [], 0, 0.0
+    for kind, parameter in ordered:
+        temperature = temperature_of(kind, parameter)
+        temperatures.append(temperature if temperature != last else 0.0)
         last = temperature
-        temperatures.append(temperature if new else 0.0)
-        powers.append(power_for(temperature, has_plain, dtype) if new and temperature > 0 else 0)
         starts.append(start)
-        start += 1 if fields[place][0] in (Kind.PIXELS, Kind.KEPT_PIXELS) else chunks
+        start += 1 if kind in (Kind.PIXELS, Kind.KEPT_PIXELS) else chunks
+    paired = [0] * len(fields)
+    pair = [(int(Kind.COUNT), 0.0), (int(Kind.FOCAL), 0.0)]
+    for place in range(1, len(ordered)):
+        if can_pair and [(int(kind), parameter) for kind, parameter in ordered[place - 1 : place + 1]] == pair:
+            paired[place - 1 : place + 1] = [1, 2]
     return Sorted(
-        tuple(int(fields[place][0]) for place in places),
-        tuple(float(fields[place][1]) for place in places),
+        tuple(int(kind) for kind, _ in ordered),
+        tuple(float(parameter) for _, parameter in ordered),
         tuple(places),
         tuple(temperatures),
-        tuple(powers),
         tuple(starts),
+        tuple(paired),
     )
 
 
-def gradient_constants(fields: Fields, dtype: torch.dtype) -> dict[str, tuple]:
+def gradient_constants(fields: Fields) -> dict[str, tuple]:
     """The label's fields, and the size fields by temperature, as the backward kernel takes them."""
     labels = [(kind, parameter, place) for place, (kind, parameter) in enumerate(fields) if kind in LABEL_KINDS]
     sizes = {parameter: place for place, (kind, parameter) in enumerate(fields) if kind == Kind.SIZE}
     kept_sizes = {parameter: place for place, (kind, parameter) in enumerate(fields) if kind == Kind.KEPT_SIZE}
     temperatures = sorted({*sizes, *kept_sizes, *([1.0] if labels else [])}, key=lambda one: (one != 1, one))
-    has_plain = bool(temperatures) and temperatures[0] == 1
     return {
         "KINDS": tuple(int(kind) for kind, _, _ in labels),
         "GAMMAS": tuple(float(gamma) for _, gamma, _ in labels),
         "FIELDS": tuple(place for _, _, place in labels),
         "TEMPERATURES": tuple(temperatures),
-        "POWERS": tuple(power_for(one, has_plain, dtype) for one in temperatures),
         "SIZES": tuple(sizes.get(one, -1) for one in temperatures),
         "KEPT_SIZES": tuple(kept_sizes.get(one, -1) for one in temperatures),
     }
@@ -126,9 +118,10 @@ def programs_per_row(pixels: int, rows: int, shape: Shape, processors: int, fewe
 
 
 def label_type(dtype: torch.dtype, ignore_index: int | None) -> tuple[Any, bool]:
-    """The integer type to compare labels in, and whether ``ignore_index`` can occur in it."""
+    """The integer type to compare labels in, and whether labels of this dtype can equal ``ignore_index``."""
     if dtype.is_floating_point:
         return tl.int32, False
     narrow = dtype.itemsize < 4 or dtype == torch.int32
-    fits = ignore_index is not None and not (narrow and not -(1 << 31) <= ignore_index < 1 << 31)
+    lowest = 0 if not dtype.is_signed else -(1 << 31) if narrow else -(1 << 63)
+    fits = ignore_index is not None and lowest <= ignore_index < (1 << 31 if narrow else 1 << 63)
     return (tl.int32 if narrow else tl.int64), fits

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """CHUNK classes by BLOCK pixels at a time, in WARPS warps, VECTOR neighbours in a thread; WAVES programs at once."""
+    """CHUNK classes by BLOCK pixels at a time, VECTOR neighbours in a thread; WAVES programs on a multiprocessor."""
 
     chunk: int
     block: int
@@ -17,40 +17,45 @@ class Shape(NamedTuple):
 MOST_UNROLLED = 32
 
 
-def chunk_of(classes: int, classes_last: bool) -> int:
-    """How many classes one tensor of a tile holds."""
-    if classes <= MOST_UNROLLED and not (classes_last and classes >= 4 and power_of_two(classes) == classes):
-        return 1
-    if classes_last:
-        return power_of_two(classes)
-    return power_of_two((classes + 15) // 16)
+def chunk_of(classes: int, classes_last: bool, writes: bool) -> int:
+    """How many classes one tensor of a tile holds.
+
+    With the classes last in memory, unrolled loads meet in the cache, but unrolled stores of single classes do not
+    meet anywhere; padding to a power of two is the lesser cost there.
+    """
+    padded = power_of_two(classes)
+    if classes_last and (classes > MOST_UNROLLED or (classes >= 4 and (writes or padded == classes))):
+        return padded
+    return 1 if classes <= MOST_UNROLLED else power_of_two((classes + 15) // 16)
 
 
 def forward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
     """For the forward kernel: a thread holds all classes of a few pixels, and one sum for each class and field."""
-    return _shape(classes, classes_last, itemsize, 40)
+    shape = _shape(classes, chunk_of(classes, classes_last, writes=False), classes_last, itemsize, 64)
+    # Each program ends with a reduction over its threads, so there are no more of them than run at once.
+    return shape._replace(waves=max(1, (16 if shape.vector * classes <= 48 else 12) // shape.warps))
 
 
 def backward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
     """For the backward kernel, which holds two softmaxes at once, but no sums."""
-    return _shape(classes, classes_last, itemsize, 64)
+    shape = _shape(classes, chunk_of(classes, classes_last, writes=True), classes_last, itemsize, 40)
+    return shape._replace(waves=max(1, 32 // shape.warps))
 
 
-def _shape(classes: int, classes_last: bool, itemsize: int, registers: int) -> Shape:
-    chunk = chunk_of(classes, classes_last)
+def _shape(classes: int, chunk: int, classes_last: bool, itemsize: int, registers: int) -> Shape:
+    """As many neighbouring pixels in a thread, up to 4, as leave its values within ``registers``."""
     padded = chunk * ((classes + chunk - 1) // chunk)
     budget = registers // (2 if itemsize == 8 else 1)
     if chunk == 1:
         vector = 1
-        while vector < min(8, 16 // itemsize) and 2 * vector * padded <= budget:
+        while vector < min(4, 16 // itemsize) and 2 * vector * padded <= budget:
             vector *= 2
-        return Shape(1, 32 * vector, 1, vector, 16)
+        return Shape(1, 32 * vector, 1, vector, 1)
     block = 32 if padded <= 512 else 16
     warps = 1
-    while warps < 16 and padded * block > 32 * warps * budget:
+    while warps < 16 and padded * block > 32 * warps * 40:
         warps *= 2
-    vector = 1 if classes_last else min(block, 16 // itemsize)
-    return Shape(chunk, block, warps, vector, max(1, 16 // warps))
+    return Shape(chunk, block, warps, 1 if classes_last else min(block, 16 // itemsize), 1)
 
 
 def power_of_two(number: int) -> int:

@@ -5,6 +5,13 @@ A tile is BLOCK pixels of one image with all K classes. The classes lie in a tup
 padded to a power of two would cost; many classes take larger chunks. What belongs to a pixel has the shape (1, BLOCK).
 """
 
+# Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
+# its own return.
+# mypy: ignore-errors
+# ruff: noqa: RET505
+
+import os
+
 import triton
 import triton.language as tl
 
@@ -19,6 +26,9 @@ KEPT_PIXELS = tl.constexpr(int(Kind.KEPT_PIXELS))
 KEPT_SIZE = tl.constexpr(int(Kind.KEPT_SIZE))
 
 LOG2_E = tl.constexpr(1.4426950408889634)
+LN_2 = tl.constexpr(0.6931471805599453)
+# The interpreter rounds the product of a multiply-add; the difference of two large logits would lose its digits.
+FUSED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") != "1")
 
 
 @triton.jit
@@ -26,10 +36,11 @@ def pixel_offsets(pixel, width, height, outer, middle, inner, AXES: tl.constexpr
     """Where the pixels lie in a tensor with one, two or three spatial axes left after collapsing."""
     if AXES == 1:
         return pixel * inner
-    if AXES == 2:
+    elif AXES == 2:
         return (pixel // width) * middle + (pixel % width) * inner
-    rows = pixel // width
-    return (rows // height) * outer + (rows % height) * middle + (pixel % width) * inner
+    else:
+        rows = pixel // width
+        return (rows // height) * outer + (rows % height) * middle + (pixel % width) * inner
 
 
 @triton.jit
@@ -37,7 +48,8 @@ def row_start(pointer, row, per_image, per_channel, channels, SIGMOID: tl.conste
     """The pointer to the first pixel of a row of the sums: an image, or one sigmoid channel of an image."""
     if SIGMOID:
         return pointer + (row // channels).to(tl.int64) * per_image + (row % channels).to(tl.int64) * per_channel
-    return pointer + row.to(tl.int64) * per_image
+    else:
+        return pointer + row.to(tl.int64) * per_image
 
 
 @triton.jit
@@ -81,7 +93,10 @@ def sum_classes(values, CHUNK: tl.constexpr):
 
 @triton.jit
 def subtract_maximum(chunks, entering, CHUNK: tl.constexpr, SELECT: tl.constexpr):
-    """z − max z, with 0 in place of the logits of pixels that do not enter, since NaN times 0 is NaN."""
+    """x = (z − max z) log2 e, with 0 in place of the logits of pixels that do not enter, since NaN times 0 is NaN.
+
+    The maximum times log2 e is rounded, but equally for all classes, so that it cancels in softmax and log p.
+    """
     kept = ()
     for c in tl.static_range(len(chunks)):
         if SELECT:
@@ -93,37 +108,25 @@ def subtract_maximum(chunks, entering, CHUNK: tl.constexpr, SELECT: tl.constexpr
         highest = tl.maximum(highest, kept[c])
     if CHUNK > 1:
         highest = tl.max(highest, axis=0, keep_dims=True)
+    scaled = highest * LOG2_E
     shifted = ()
     for c in tl.static_range(len(chunks)):
-        shifted = shifted + (kept[c] - highest,)
+        if FUSED:
+            shifted = shifted + (tl.fma(kept[c], tl.full([1, 1], LOG2_E, scaled.dtype), -scaled),)
+        else:
+            shifted = shifted + ((kept[c] - highest) * LOG2_E,)
     return shifted
 
 
 @triton.jit
-def power(values, EXPONENT: tl.constexpr):
-    """values^EXPONENT for an integer from 2 to 31, by squaring."""
-    result = values
-    for step in tl.static_range(4):
-        if (EXPONENT >> (4 - step)) > 0:
-            result = result * result
-            if (EXPONENT >> (3 - step)) & 1:
-                result = result * values
-    return result
-
-
-@triton.jit
-def exponentials(shifted, base, TEMPERATURE: tl.constexpr, CHUNK: tl.constexpr, POWER: tl.constexpr):
-    """e = exp(τ (z − max z)) as a tuple, and Σ_k e: their quotient is softmax(τ z).
-
-    With POWER = τ it is taken as ``base``^τ, where ``base`` holds the exponentials of τ = 1: four multiplications for
-    τ = 10 run beside the special-function unit, which would be the narrowest part of the chip here.
-    """
+def exponentials(shifted, TEMPERATURE: tl.constexpr, CHUNK: tl.constexpr):
+    """e = exp(τ (z − max z)) = 2^(τ x) as a tuple, and Σ_k e: their quotient is softmax(τ z)."""
     chunks = ()
     for c in tl.static_range(len(shifted)):
-        if POWER > 0:
-            e = power(base[c], POWER)
+        if TEMPERATURE == 1.0:
+            e = tl.exp2(shifted[c])
         else:
-            e = tl.exp2(shifted[c] * (TEMPERATURE * LOG2_E))
+            e = tl.exp2(shifted[c] * TEMPERATURE)
         chunks = chunks + (e,)
         if c == 0:
             total = e
@@ -169,6 +172,7 @@ def rest_power(rest, GAMMA: tl.constexpr):
     """(1 − p)^γ."""
     if GAMMA == 1.0:
         return rest
-    if GAMMA == 2.0:
+    elif GAMMA == 2.0:
         return rest * rest
-    return tl.exp2(GAMMA * tl.log2(rest))
+    else:
+        return tl.exp2(GAMMA * tl.log2(rest))

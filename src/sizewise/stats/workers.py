@@ -1,0 +1,78 @@
+"""Chunks side by side on the CPU: one thread per core, each at its own pace.
+
+Torch would split every small operation over all cores and wait for the slowest after each. With dozens of operations a
+chunk that costs more than it brings, and far more when data loaders keep the cores busy. Here each thread takes whole
+chunks, and they meet once, at the end. A chunk's result does not depend on who computes it or when, so neither does
+the sum.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import torch
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+State = TypeVar("State")
+
+_lock = threading.Lock()
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}  # by process and number of threads: a fork has no threads
+
+
+def map_chunks(
+    work: Callable[[Item, State], Result], items: Sequence[Item], make_state: Callable[[], State]
+) -> list[Result]:
+    """``[work(item, state) for item in items]``, with one state per thread; the first item's error comes first.
+
+    >>> map_chunks(lambda item, state: item + state, [1, 2, 3], lambda: 10)
+    [11, 12, 13]
+    """
+    threads = min(torch.get_num_threads(), len(items))
+    if threads <= 1:
+        state = make_state()
+        return [work(item, state) for item in items]
+    results: dict[int, Result] = {}
+    errors: dict[int, BaseException] = {}
+    waiting = iter(enumerate(items))  # next() on it is atomic: each item goes to one thread
+
+    def take_items() -> None:
+        state = make_state()
+        with torch.no_grad():  # threads start with gradients on
+            for index, item in waiting:
+                if errors:
+                    return
+                try:
+                    results[index] = work(item, state)
+                except BaseException as error:
+                    errors[index] = error
+                    return
+
+    pool = _pool(torch.get_num_threads())
+    running: list[Future[None]] = [pool.submit(take_items) for _ in range(threads)]
+    for one in running:
+        one.result()
+    if errors:
+        raise errors[min(errors)]
+    return [results[index] for index in range(len(items))]
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads in which torch's own operations run on one core each."""
+    key = (os.getpid(), threads)
+    with _lock:
+        if key not in _pools:
+            pool = ThreadPoolExecutor(threads, thread_name_prefix="sizewise")
+            # A thread takes over torch's number of threads when it first asks for it, and keeps it.
+            together = threading.Barrier(threads + 1)
+            torch.set_num_threads(1)
+            try:
+                for _ in range(threads):
+                    pool.submit(lambda: (torch.get_num_threads(), together.wait()))
+                together.wait()
+            finally:
+                torch.set_num_threads(threads)
+            _pools[key] = pool
+        return _pools[key]

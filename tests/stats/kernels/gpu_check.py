@@ -1,0 +1,170 @@
+"""The checks that need a GPU, as a plain script: ``PYTHONPATH=src:tests python tests/stats/kernels/gpu_check.py``.
+
+Compiled kernels against float64 on a sample of all forms, identical bits, CUDA graphs, torch.compile, bad labels,
+more than 2^31 elements, and the peak of memory.
+"""
+
+import sys
+import time
+import traceback
+
+import torch
+from kernel_cases import FIELD_SETS, RCE, Case, build, judge
+from sampling import sample
+
+import sizewise as sw
+from sizewise.stats.kernels import label_errors, launch
+
+FORMS = [
+    Case(shape, dtype, target, sigmoid, mask, ignore_index, layout, fields)
+    for shape in ((2, 3, 67, 65), (2, 19, 40, 64), (1, 16, 9, 16, 33), (2, 150, 30, 31))
+    for dtype in ("float32", "bfloat16", "float16", "float64")
+    for target in ("uint8", "int64", "int16", "shares float32")
+    for sigmoid in (False, True)
+    for mask in (False, True)
+    for ignore_index in (None, 1)
+    for layout in ("contiguous", "channels_last", "crop", "shifted")
+    for fields in FIELD_SETS
+    if not (ignore_index is not None and target.startswith("shares")) and not (sigmoid and shape[1] > 19)
+]
+
+
+def forms(count: int = 20) -> None:
+    worst = (0.0, 0.0)
+    for case in sample(FORMS, count, seed=3):
+        errors = judge(case, launch, "cuda")
+        if case.dtype == "float32":
+            worst = max(worst[0], errors[0]), max(worst[1], errors[1])
+    print(f"  worst float32 error: sums {worst[0]:.1e}, gradient {worst[1]:.1e}")
+
+
+def same_bits() -> None:
+    arguments = build(Case((4, 19, 256, 256), fields="rce"), "cuda")
+    sums = [launch.region_sums(*arguments) for _ in range(5)]
+    gradients = [launch.region_gradient(sums[0], *arguments) for _ in range(5)]
+    assert all(torch.equal(sums[0], one) for one in sums)
+    assert all(torch.equal(gradients[0], one) for one in gradients)
+
+
+def step(criterion, logits, target):
+    loss = criterion(logits, target)
+    return loss.detach(), torch.autograd.grad(loss, logits)[0]
+
+
+def graph() -> None:
+    criterion = sw.loss("RCE").cuda()
+    logits = torch.randn(4, 5, 64, 64, device="cuda", requires_grad=True)
+    target = torch.randint(0, 5, (4, 64, 64), device="cuda")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step(criterion, logits, target)
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        loss, gradient = step(criterion, logits, target)
+    with torch.no_grad():
+        logits.copy_(torch.randn_like(logits))
+    captured.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(gradient, step(criterion, logits, target)[1])
+    target[0, 0, 0] = 77
+    captured.replay()
+    torch.cuda.synchronize()
+    assert loss.isnan()
+    expect_error("label 77")
+
+
+def compiled() -> None:
+    criterion = sw.loss("RCE").cuda()
+    logits = torch.randn(4, 5, 64, 64, device="cuda", requires_grad=True)
+    target = torch.randint(0, 5, (4, 64, 64), device="cuda")
+    fast = torch.compile(criterion, fullgraph=True, mode="max-autotune")
+    for _ in range(3):
+        gradient = step(fast, logits, target)[1].clone()
+    torch.testing.assert_close(gradient, step(criterion, logits, target)[1])
+
+
+def expect_error(text: str, run=label_errors.check) -> None:
+    message = "no error was raised"
+    try:
+        run()
+    except ValueError as error:
+        message = str(error)
+    assert text in message, message
+
+
+def bad_labels() -> None:
+    criterion = sw.loss("RCE").cuda()
+    logits = torch.randn(4, 5, 64, 64, device="cuda", requires_grad=True)
+    target = torch.randint(0, 5, (4, 64, 64), device="cuda")
+    target[2, 3, 4] = 255
+    loss = criterion(logits, target)
+    loss.backward()
+    assert loss.isnan()
+    torch.cuda.synchronize()
+    target[2, 3, 4] = 0
+    expect_error("label 255", lambda: criterion(logits, target))
+    assert criterion(logits, target).isfinite()
+    target[2, 3, 4] = -1 << 40
+    criterion(logits, target)
+    expect_error(str(-1 << 40))
+    for name in ("WCE", "LogDice", "RFL", "DBCE"):
+        assert sw.loss(name).cuda()(logits, torch.full_like(target, 9)).isnan(), name
+        expect_error("label 9")
+
+
+def many_elements() -> None:
+    """Sums of 2.4e9 elements equal those of its halves, and so do gradients; the last pixel is reached."""
+    logits = torch.randn(1, 3, 28_300, 28_300, device="cuda", dtype=torch.bfloat16)
+    target = torch.randint(0, 3, (1, 1, 28_300, 28_300), device="cuda", dtype=torch.uint8)
+    kinds, parameters = [int(kind) for kind, _ in RCE], [parameter for _, parameter in RCE]
+    options = (None, None, False, kinds, parameters)
+    whole = launch.region_sums(logits, target, *options)
+    halves = [
+        launch.region_sums(one, labels, *options)
+        for one, labels in zip(logits.chunk(2, 2), target.chunk(2, 2), strict=True)
+    ]
+    torch.testing.assert_close(whole, halves[0] + halves[1], rtol=1e-6, atol=0)
+    gradient = launch.region_gradient(whole, logits, target, *options)
+    for piece in (slice(0, 10), slice(-10, None)):
+        part = launch.region_gradient(whole, logits[:, :, piece], target[:, :, piece], *options)
+        torch.testing.assert_close(gradient[:, :, piece], part)
+
+
+def memory() -> None:
+    for shape, dtype in (((8, 19, 512, 1024), torch.float32), ((8, 2, 512, 512), torch.float32)):
+        logits = torch.randn(shape, device="cuda", dtype=dtype, requires_grad=True)
+        target = torch.randint(0, shape[1], (shape[0], *shape[2:]), device="cuda")
+        criterion = sw.loss("RCE").cuda()
+        step(criterion, logits, target)
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        step(criterion, logits, target)
+        extra = (torch.cuda.max_memory_allocated() - before) / (logits.numel() * logits.element_size())
+        print(f"  peak extra memory of {shape}: {extra:.4f} of the logits")
+        assert extra <= 1.02
+
+
+def main() -> int:
+    failed = []
+    for check in (forms, same_bits, graph, bad_labels, many_elements, memory, compiled):
+        start = time.perf_counter()
+        try:
+            check()
+            torch.cuda.synchronize()
+            result = "ok"
+        except Exception:
+            traceback.print_exc()
+            failed.append(check.__name__)
+            result = "FAILED"
+            for record in label_errors._records.values():
+                record.words[0] = 0
+        torch.cuda.empty_cache()
+        print(f"{check.__name__}: {result} in {time.perf_counter() - start:.0f} s", flush=True)
+    print("failed:", ", ".join(failed) or "none")
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

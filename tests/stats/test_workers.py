@@ -1,0 +1,102 @@
+"""Chunks side by side: the same bits however many threads, errors in order, nothing left changed behind."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import sizewise as sw
+from sizewise.stats import reference
+from sizewise.stats.workers import map_chunks
+
+
+@pytest.fixture
+def threads():
+    """Sets torch's number of threads for one test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr("sizewise.stats.reference.chunk_elements", lambda elements, threads: 256)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 12])
+def test_the_same_bits_for_any_number_of_threads(threads, small_chunks, classes):
+    torch.manual_seed(0)
+    logits, target = torch.randn(3, classes, 40, 30), torch.randint(0, classes, (3, 40, 30))
+    found = []
+    for count in (1, 2, 4, 4):
+        threads(count)
+        leaf = logits.clone().requires_grad_()
+        loss = sw.loss("LogDiceFL", ignore_index=0)(leaf, target)
+        loss.backward()
+        found.append((loss.detach(), leaf.grad))
+    for loss, gradient in found[1:]:
+        assert torch.equal(loss, found[0][0])
+        assert torch.equal(gradient, found[0][1])
+
+
+def test_torchs_number_of_threads_stays(threads, small_chunks):
+    threads(3)
+    sw.loss("CE")(torch.randn(1, 3, 40, 30), torch.randint(0, 3, (1, 40, 30)))
+    assert torch.get_num_threads() == 3
+
+
+def test_a_wrong_label_in_a_later_chunk_is_found_and_the_next_call_works(threads, small_chunks):
+    threads(2)
+    logits, target = torch.randn(2, 3, 40, 30), torch.randint(0, 3, (2, 40, 30))
+    wrong = target.clone()
+    wrong[1, 39, 29] = 77
+    with pytest.raises(ValueError, match="the label 77"):
+        sw.loss("RCE")(logits, wrong)
+    assert torch.isfinite(sw.loss("RCE")(logits, target))
+
+
+def test_errors_come_from_the_first_item_that_fails(threads):
+    threads(2)
+
+    def fail(item, _):
+        raise ValueError(f"item {item}")
+
+    with pytest.raises(ValueError, match="item 0"):
+        map_chunks(fail, list(range(20)), dict)
+
+
+def test_autocast_and_inference_mode_reach_the_threads(threads, small_chunks):
+    threads(2)
+    logits, target = torch.randn(1, 3, 40, 30), torch.randint(0, 3, (1, 40, 30))
+    expected = sw.loss("RCE")(logits, target)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(sw.loss("RCE")(logits, target), expected)
+    with torch.inference_mode():
+        assert torch.equal(sw.loss("RCE")(logits.clone(), target.clone()), expected)
+
+
+def loss_in_child(queue):
+    reference.chunk_elements = lambda elements, threads: 256
+    torch.set_num_threads(2)
+    queue.put(float(sw.loss("RCE")(torch.zeros(1, 3, 64, 64), torch.zeros(1, 64, 64, dtype=torch.long))))
+
+
+def test_a_fork_gets_threads_of_its_own():
+    """As in a data loader's worker, after the parent has used its threads.
+
+    The image is small: torch's own parallel loops, which large ones run in, hang after a fork whatever we do.
+    """
+    code = (
+        "import multiprocessing\n"
+        "from tests.stats.test_workers import loss_in_child\n"
+        "context = multiprocessing.get_context('fork')\n"
+        "queue = context.Queue()\n"
+        "loss_in_child(queue); queue.get()\n"
+        "child = context.Process(target=loss_in_child, args=(queue,)); child.start()\n"
+        "print(queue.get(timeout=30)); child.join()\n"
+    )
+    result = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert float(result.stdout) == pytest.approx(math.log(3) + 2 / 3 + 1 / 3 + 1 / 3)
