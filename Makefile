@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 PYTEST := $(BIN)/python -m pytest -n 2
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all test-gpu lint bench clean
 
 demo: $(VENV)/installed  ## train a tiny network with two losses on built-in data
 	$(BIN)/python examples/two_losses.py
@@ -15,6 +15,9 @@ test: $(VENV)/installed-dev lint  ## what has to pass before a change lands
 
 test-all: $(VENV)/installed-dev  ## every combination of options and dtypes
 	SIZEWISE_EXHAUSTIVE=1 $(PYTEST)
+
+test-gpu:  ## the kernels on this machine's GPU, with whatever PyTorch build $(PYTHON) has
+	PYTHONPATH=src $(PYTHON) tests/stats/kernels/gpu_check.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -75,7 +75,7 @@ def main():
     """Two losses, one table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--losses", default="Dice,RCE", help=f"two or more of {', '.join(sw.loss_names())}, RCE, RFL")
-    parser.add_argument("--steps", type=int, default=120, help="training steps for each loss")
+    parser.add_argument("--steps", type=int, default=250, help="training steps for each loss")
     given = parser.parse_args()
     try:
         criteria = {name: sw.loss(name) for name in given.losses.split(",")}

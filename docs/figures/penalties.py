@@ -16,7 +16,7 @@ TRUE_SHARE = 0.1
 COLOURS = {"Dice's hidden bias": "#D55E00", "KL": "#0072B2", "L1": "#009E73"}  # safe for colour-blind readers
 
 
-def main():
+def main() -> None:
     """Write penalties.svg beside this file."""
     share = torch.linspace(1e-4, 0.5, 2000, dtype=torch.float64).requires_grad_()
     predicted, true = torch.stack((1 - share, share), 1), torch.tensor([1 - TRUE_SHARE, TRUE_SHARE]).double()

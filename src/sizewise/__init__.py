@@ -11,6 +11,7 @@ from sizewise.criterion import Criterion, Loss
 from sizewise.deep_supervision import DeepSupervision
 from sizewise.losses import loss, loss_names
 from sizewise.stats import RegionStats, region_stats
+from sizewise.stats.kernels.label_errors import check
 from sizewise.terms import (
     BalancedCrossEntropy,
     CrossEntropy,
@@ -48,6 +49,7 @@ __all__ = [
     "SizeKL",
     "SizeL1",
     "Tversky",
+    "check",
     "loss",
     "loss_names",
     "region_stats",

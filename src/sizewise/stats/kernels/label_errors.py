@@ -70,7 +70,15 @@ def record_of(device: torch.device) -> Record:
 
 
 def check() -> None:
-    """Wait for every device that was used; raise ``ValueError`` if a call since the last check had a bad target."""
+    """Wait for every GPU that was used; raise ``ValueError`` if a call since the last check had a bad target.
+
+    On a GPU a label outside [0, K) makes that call's loss NaN, and the error comes from a later call, when the record
+    has reached the host. Call this where waiting is no loss, as at the end of an epoch. On the CPU the error comes at
+    once, and there is nothing to do here.
+
+    >>> import sizewise as sw
+    >>> sw.check()
+    """
     for record in _records.values():
         if record.device.type == "cuda":
             torch.cuda.synchronize(record.device)
