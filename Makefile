@@ -17,7 +17,7 @@ test-all: $(VENV)/installed-dev  ## every combination of options and dtypes
 	SIZEWISE_EXHAUSTIVE=1 $(PYTEST)
 
 test-gpu:  ## the kernels on this machine's GPU, with whatever PyTorch build $(PYTHON) has
-	PYTHONPATH=src $(PYTHON) tests/stats/kernels/gpu_check.py
+	PYTHONPATH=src:tests:tests/stats/kernels $(PYTHON) tests/stats/kernels/gpu_check.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

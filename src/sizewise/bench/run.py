@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from sizewise.bench.candidates import Candidate, candidates
-from sizewise.bench.measure import copy_bandwidth, make_input, peak_in_fresh_process, time_together
+from sizewise.bench.measure import copy_bandwidth, make_input, peak_extra_bytes, peak_in_fresh_process, time_together
 
 SHAPES = {
     "cpu": ((8, 2, 512, 512), (2, 19, 512, 1024), (2, 16, 48, 96, 96)),
@@ -70,9 +70,15 @@ def measure_shape(
     logits, target = make_input(shape, device, torch.float32)
     moved = 3 * logits.numel() * logits.element_size() + 2 * target.numel() * target.element_size()
     floor_ms = 1e3 * moved / bandwidth
+    losses = [one.build(shape[1]) for one in chosen]
+    peaks: list[float | None] = [None] * len(chosen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the peers' own
-        timings = time_together([one.build(shape[1]) for one in chosen], logits, target, repeats)
+        timings = time_together(losses, logits, target, repeats)
+        if memory and device == "cuda":  # exact there; resident memory is not once a process has run something else
+            peaks = [peak_extra_bytes(loss, logits, target) / (logits.numel() * 4) for loss in losses]
+        elif memory:
+            peaks = [peak_in_fresh_process(one.library, one.name, shape, device) for one in chosen]
     rce_ms = timings[[(one.library, one.name) for one in chosen].index(("sizewise", "RCE"))].median_ms
     return [
         {
@@ -87,8 +93,7 @@ def measure_shape(
             "over_rce": round(timing.median_ms / rce_ms, 2),
             "peak_over_logits": round(peak, 2) if peak is not None else None,
         }
-        for one, timing in zip(chosen, timings, strict=True)
-        for peak in [peak_in_fresh_process(one.library, one.name, shape, device) if memory else None]
+        for one, timing, peak in zip(chosen, timings, peaks, strict=True)
     ]
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from math import prod
 
 # Timed from 2^14 to 2^20 elements on a CPU with 1.25 MiB of L2 a core: below, the overhead of many small operations
-# shows; above, intermediate results fall out of the cache. All threads together hold an eighth of a small input in
+# shows; above, intermediate results fall out of the cache. All threads together hold a tenth of a small input in
 # each of their few buffers.
 LARGEST_CHUNK = 1 << 20
 SMALLEST_CHUNK = 1 << 15
-SHARE_OF_SMALL_INPUT = 8
+SHARE_OF_SMALL_INPUT = 10
 # Other devices want long launches; their memory stays flat as well.
 DEVICE_CHUNK = 1 << 24
 

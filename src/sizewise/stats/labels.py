@@ -65,6 +65,8 @@ class Labels:
 
     def focal(self, log_p: Tensor, gamma: float) -> Tensor:
         """Σ −(1 − p)^γ log p over the pixels of each class, (B, K)."""
+        if gamma == 0:
+            return self._sum(log_p).neg_()  # one sign per class rather than per pixel
         return self._sum(focal_value(log_p, gamma))
 
     def overlap(self, log_p: Tensor) -> Tensor:

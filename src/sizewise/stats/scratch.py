@@ -16,14 +16,19 @@ class Scratch:
         self.dtype, self.device = dtype, device
         self.one = torch.ones((), dtype=dtype, device=device)
         self._flat: dict[str, Tensor] = {}
+        self._views: dict[tuple[str, tuple[int, ...]], Tensor] = {}
 
     def __call__(self, name: str, *shape: int) -> Tensor:
         """An uninitialised tensor; it is valid until the name is asked for again."""
-        size = prod(shape)
-        flat = self._flat.get(name)
-        if flat is None or flat.numel() < size:
-            flat = self._flat[name] = torch.empty(size, dtype=self.dtype, device=self.device)
-        return flat[:size].view(shape)
+        view = self._views.get((name, shape))
+        if view is None:
+            size = prod(shape)
+            flat = self._flat.get(name)
+            if flat is None or flat.numel() < size:
+                flat = self._flat[name] = torch.empty(size, dtype=self.dtype, device=self.device)
+                self._views = {key: one for key, one in self._views.items() if key[0] != name}
+            view = self._views[name, shape] = flat[:size].view(shape)
+        return view
 
 
 def sum_over_pixels(values: Tensor, weights: Tensor, scratch: Scratch) -> Tensor:
