@@ -22,7 +22,7 @@ def threads():
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr("sizewise.stats.reference.chunk_elements", lambda elements, threads: 256)
+    monkeypatch.setattr("sizewise.stats.reference.chunk_elements", lambda elements, threads, regions: 256)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 12])
@@ -78,7 +78,7 @@ def test_autocast_and_inference_mode_reach_the_threads(threads, small_chunks):
 
 
 def loss_in_child(queue):
-    reference.chunk_elements = lambda elements, threads: 256
+    reference.chunk_elements = lambda elements, threads, regions: 256
     torch.set_num_threads(2)
     queue.put(float(sw.loss("RCE")(torch.zeros(1, 3, 64, 64), torch.zeros(1, 64, 64, dtype=torch.long))))
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from math import prod
 
-# Timed from 2^14 to 2^20 elements on a CPU with 1.25 MiB of L2 a core: below, the overhead of many small operations
-# shows; above, intermediate results fall out of the cache. All threads together hold a tenth of a small input in
-# each of their few buffers.
-LARGEST_CHUNK = 1 << 20
+# Timed from 2^14 to 2^21 elements on two cores: every operation of a chunk has an overhead, so fewer and larger chunks
+# win until memory sets the limit. All threads together hold these shares of a small input in each of their buffers, of
+# which two regions need more than many classes.
+LARGEST_CHUNK = 1 << 21
 SMALLEST_CHUNK = 1 << 15
-SHARE_OF_SMALL_INPUT = 10
+BINARY_SHARE = 10
+MULTICLASS_SHARE = 6
 # Other devices want long launches; their memory stays flat as well.
 DEVICE_CHUNK = 1 << 24
 
@@ -16,9 +17,10 @@ Slices = tuple[slice, ...]
 Place = tuple[slice, Slices]
 
 
-def chunk_elements(elements: int, threads: int) -> int:
+def chunk_elements(elements: int, threads: int, regions: int) -> int:
     """How many of an input's ``elements`` each thread takes at a time."""
-    return min(LARGEST_CHUNK, max(SMALLEST_CHUNK, elements // (SHARE_OF_SMALL_INPUT * threads)))
+    share = BINARY_SHARE if regions == 2 else MULTICLASS_SHARE
+    return min(LARGEST_CHUNK, max(SMALLEST_CHUNK, elements // (share * threads)))
 
 
 def chunks(images: int, channels: int, spatial: tuple[int, ...], elements: int) -> Iterator[Place]:

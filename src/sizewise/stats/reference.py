@@ -111,7 +111,8 @@ class Input:
     def places(self) -> list[Place]:
         """Where the chunks are."""
         on_cpu = self.logits.device.type == "cpu"
-        elements = chunk_elements(self.logits.numel(), torch.get_num_threads()) if on_cpu else DEVICE_CHUNK
+        threads = torch.get_num_threads()
+        elements = chunk_elements(self.logits.numel(), threads, self.regions) if on_cpu else DEVICE_CHUNK
         return list(chunks(self.images, self.channels, self.spatial, elements))
 
     def map(self, work: Callable[[Place, Scratch], Result], places: list[Place]) -> list[Result]:
