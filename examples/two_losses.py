@@ -93,7 +93,7 @@ def main():
         cells = "".join(f"{100 * size:8.2f} %  Dice {value:.3f}" for size, value in zip(sizes, dice, strict=True))
         print(f"{name + ' predicts':24s}{cells}   ({time.perf_counter() - start:.0f} s)")
     print("\nOne seed each: a difference smaller than that between two seeds means nothing.")
-    print("Try other losses: python examples/two_losses.py --losses CE,DiceCE,RCE-KL")
+    print("Try other losses: .venv/bin/python examples/two_losses.py --losses CE,DiceCE,RCE-KL")
 
 
 if __name__ == "__main__":
