@@ -1,8 +1,10 @@
 """Speed and memory of our losses against torch, MONAI, nnU-Net and SMP; see --help."""
 
 import argparse
+import sys
 from pathlib import Path
 
+import sizewise as sw
 from sizewise.bench import run_benchmark
 
 
@@ -20,11 +22,21 @@ def main():
     parser.add_argument("--no-memory", action="store_true", help="leave the memory measurement out")
     parser.add_argument("--out", type=Path, help="CSV file for the rows")
     given = parser.parse_args()
-    shapes = [tuple(int(size) for size in shape.split("x")) for shape in given.shape or ()]
+    losses = tuple(given.losses.split(","))
+    try:
+        shapes = [tuple(int(size) for size in shape.split("x")) for shape in given.shape or ()]
+        for name in losses:
+            sw.loss(name)
+    except ValueError as error:
+        parser.error(f"{error} A shape is written as 8x2x512x512.")
+    if "RCE" not in losses:
+        parser.error("--losses must name RCE, which the others are compared with.")
+    if any(len(shape) < 3 or min(shape) < 1 for shape in shapes) or given.repeats < 1:
+        parser.error("--shape must be NxKxS with at least three sizes above 0, and --repeats at least 1.")
     run_benchmark(
         given.device,
         shapes=shapes or None,
-        losses=tuple(given.losses.split(",")),
+        losses=losses,
         repeats=given.repeats,
         memory=not given.no_memory,
         out=given.out,
@@ -32,4 +44,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
