@@ -70,10 +70,10 @@ def measure_shape(
     logits, target = make_input(shape, device, torch.float32)
     moved = 3 * logits.numel() * logits.element_size() + 2 * target.numel() * target.element_size()
     floor_ms = 1e3 * moved / bandwidth
-    losses = [one.build(shape[1]) for one in chosen]
     peaks: list[float | None] = [None] * len(chosen)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the peers' own
+        warnings.simplefilter("ignore")  # the peers' own, on import and in use
+        losses = [one.build(shape[1]) for one in chosen]
         timings = time_together(losses, logits, target, repeats)
         if memory and device == "cuda":  # exact there; resident memory is not once a process has run something else
             peaks = [peak_extra_bytes(loss, logits, target) / (logits.numel() * 4) for loss in losses]
