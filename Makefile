@@ -30,11 +30,11 @@ bench: $(VENV)/installed-dev  ## speed and memory against the peers, on this mac
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch
-	$(PIP) --editable .
+	$(PIP) --editable ".[train]"
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(PIP) --editable ".[dev,peers]"
+	$(PIP) --editable ".[train,dev,peers]"
 	touch $@
 
 clean:

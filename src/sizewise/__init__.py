@@ -4,30 +4,36 @@
 >>> criterion = sw.loss("RCE")
 >>> logits = torch.randn(2, 3, 16, 16, requires_grad=True)
 >>> criterion(logits, torch.randint(0, 3, (2, 16, 16))).backward()
+
+A public name is loaded when it is first used, so that ``sizewise --help`` need not wait for torch.
 """
 
-from sizewise import theory
-from sizewise.criterion import Criterion, Loss
-from sizewise.deep_supervision import DeepSupervision
-from sizewise.losses import loss, loss_names
-from sizewise.stats import RegionStats, region_stats
-from sizewise.stats.kernels.label_errors import check
-from sizewise.terms import (
-    BalancedCrossEntropy,
-    CrossEntropy,
-    Dice,
-    DiceBias,
-    Focal,
-    GeneralizedDice,
-    Jaccard,
-    LogDice,
-    SizeBarrier,
-    SizeBounds,
-    SizeKL,
-    SizeL1,
-    Tversky,
-)
-from sizewise.tiles import tiled_backward
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sizewise import theory
+    from sizewise.criterion import Criterion, Loss
+    from sizewise.deep_supervision import DeepSupervision
+    from sizewise.losses import loss, loss_names
+    from sizewise.stats import RegionStats, region_stats
+    from sizewise.stats.kernels.label_errors import check
+    from sizewise.terms import (
+        BalancedCrossEntropy,
+        CrossEntropy,
+        Dice,
+        DiceBias,
+        Focal,
+        GeneralizedDice,
+        Jaccard,
+        LogDice,
+        SizeBarrier,
+        SizeBounds,
+        SizeKL,
+        SizeL1,
+        Tversky,
+    )
+    from sizewise.tiles import tiled_backward
 
 __version__ = "0.1.0"
 
@@ -56,3 +62,29 @@ __all__ = [
     "theory",
     "tiled_backward",
 ]
+
+_HOMES = {
+    "Criterion": "criterion",
+    "DeepSupervision": "deep_supervision",
+    "Loss": "criterion",
+    "RegionStats": "stats",
+    "check": "stats.kernels.label_errors",
+    "loss": "losses",
+    "loss_names": "losses",
+    "region_stats": "stats",
+    "theory": "theory",
+    "tiled_backward": "tiles",
+}  # every other public name is a term
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'sizewise' has no attribute {name!r}")
+    module = import_module(f"sizewise.{_HOMES.get(name, 'terms')}")
+    value = module if name == "theory" else getattr(module, name)
+    globals()[name] = value  # found without this function from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

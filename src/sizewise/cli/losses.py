@@ -1,0 +1,13 @@
+"""``sizewise losses``: the named losses with formula and defaults."""
+
+
+def command() -> None:
+    """List the named losses with their formulas and defaults."""
+    from sizewise.cli.show import show_table
+    from sizewise.losses import loss, loss_names
+
+    show_table(
+        "Losses: sw.loss(NAME), sizewise train --loss NAME",
+        ["name", "is"],
+        [[name, repr(loss(name))] for name in loss_names()],
+    )

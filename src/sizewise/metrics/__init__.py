@@ -1,0 +1,1 @@
+"""Scores of label maps: overlap, surface, size, under one empty-mask policy."""

@@ -1,0 +1,1 @@
+"""Networks by name: SMP's and MONAI's."""

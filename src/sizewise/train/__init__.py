@@ -1,0 +1,1 @@
+"""One training run: config, loop, checkpoints, the run folder."""
