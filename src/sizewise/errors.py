@@ -25,5 +25,6 @@ def import_extra(module: str, *, extra: str, reason: str) -> ModuleType:
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
             raise
         raise BadInput(
-            f"{reason} needs {module.split('.')[0]}, which is not installed. Install it with: pip install 'sizewise[{extra}]'"
+            f"{reason} needs {module.split('.')[0]}, which is not installed. "
+            f"Install it with: pip install 'sizewise[{extra}]'"
         ) from error
