@@ -1,5 +1,11 @@
-"""Where the time of a small loss goes, called from Python: ``PYTHONPATH=src python benchmarks/kernel_overhead.py``."""
+"""Where the time of a loss goes, called from Python: ``PYTHONPATH=src python benchmarks/kernel_overhead.py``.
 
+"stream" is the time from call to call while the device may lag behind, as in training; "wait" that of one call with
+the device waited for; "device" that of the device alone.
+"""
+
+import statistics
+import sys
 import time
 
 import torch
@@ -7,13 +13,15 @@ from kernel_tuning import copy_bandwidth, median_us
 from torch.nn import functional
 
 import sizewise as sw
+from sizewise.stats import gpu_step
+from sizewise.stats.inputs import prepare
 from sizewise.stats.kernels import launch
 from sizewise.stats.operator import region_gradient, region_sums
 
 SHAPES = ((8, 2, 512, 512), (2, 3, 128, 128, 128), (8, 19, 512, 1024), (2, 16, 96, 160, 160))
 
 
-def wall_us(run, repeats=100) -> float:
+def stream_us(run, repeats=100) -> float:
     """The time from call to call in Python, device included where it is slower."""
     for _ in range(10):
         run()
@@ -25,36 +33,66 @@ def wall_us(run, repeats=100) -> float:
     return (time.perf_counter() - start) / repeats * 1e6
 
 
+def wait_us(run, repeats=50) -> float:
+    """The median time of one call, with the device waited for."""
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        run()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e6
+
+
+def captured(step):
+    """``step`` as a CUDA graph."""
+    for _ in range(3):
+        step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = step()
+    return lambda: (graph.replay(), kept)
+
+
 def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
     """What to time for one shape, by name, and the bytes that a loss must move."""
     logits = torch.randn(shape, device="cuda", requires_grad=True)
     target = torch.randint(0, shape[1], (shape[0], *shape[2:]), device="cuda")
     criterion = sw.loss("RCE").cuda()
-    fields = list(dict.fromkeys([(0, 0.0), (1, 0.0), *((int(kind), value) for kind, value in criterion.fields)]))
-    options = (None, None, False, [kind for kind, _ in fields], [value for _, value in fields])
+    compiled = torch.compile(criterion, fullgraph=True, dynamic=False)
     plain, labels = logits.detach(), target.unsqueeze(1)
-    sums = launch.region_sums(plain, labels, *options)
 
     def step(loss):
         return torch.autograd.grad(loss(logits, target), logits)
 
-    def replay():
-        for _ in range(3):
-            step(criterion)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            kept = step(criterion)
-        return lambda: (graph.replay(), kept)
+    def without_replay(logits, target):
+        return criterion.total(criterion.terms(logits, target))
 
+    for _ in range(3):
+        step(criterion)
+    prepared = criterion._prepared()
+    (graph,) = prepared.graphs.values()
+    reading = prepared.reading
+    sums = launch.region_sums(plain, labels, None, *reading)
     runs = {
         "torch CE": lambda: step(functional.cross_entropy),
         "RCE": lambda: step(criterion),
-        "RCE forward, no gradient": lambda: criterion(plain, target),
-        "RCE as a CUDA graph": replay(),
-        "launch forward": lambda: launch.region_sums(plain, labels, *options),
-        "launch backward": lambda: launch.region_gradient(sums, plain, labels, *options),
-        "operator forward": lambda: region_sums(plain, labels, *options),
-        "operator backward": lambda: region_gradient(sums, plain, labels, *options),
+        "RCE, the formula not replayed": lambda: step(without_replay),
+        "RCE without gradient": lambda: criterion(plain, target),
+        "RCE compiled": lambda: step(compiled),
+        "RCE as a CUDA graph": captured(lambda: step(criterion)),
+        "RCE compiled, as a CUDA graph": captured(lambda: step(compiled)),
+        "part: forward launches": lambda: launch.region_sums(plain, labels, None, *reading, out=graph.sums),
+        "part: formula replayed and copied": graph,
+        "part: formula replayed": graph.graph.replay,
+        "part: backward launch": lambda: launch.region_gradient(sums, plain, labels, None, *reading),
+        "part: checks of the input": lambda: prepare("RCE", logits, target, None, None, "softmax"),
+        "part: checks of the criterion": criterion._prepared,
+        "part: whether to step": lambda: gpu_step.steps_on_gpu(logits),
+        "part: forward": lambda: criterion(logits, target),
+        "operator forward": lambda: region_sums(plain, labels, None, *reading),
+        "operator backward": lambda: region_gradient(sums, plain, labels, None, *reading),
     }
     return runs, 3 * logits.nbytes + 2 * target.nbytes
 
@@ -62,11 +100,15 @@ def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
 def main() -> None:
     """Print times in Python and on the device."""
     bandwidth = copy_bandwidth()
-    for shape in SHAPES:
+    for shape in SHAPES[: int(sys.argv[1])] if len(sys.argv) > 1 else SHAPES:
         runs, moved = steps(shape)
         print(f"{shape}: floor {moved / bandwidth * 1e6:.0f} us")
         for name, run in runs.items():
-            print(f"  {name}: wall {wall_us(run):.0f} us, device {median_us(run, 30):.0f} us", flush=True)
+            device = median_us(run, 30) if not name.startswith("part: check") and "whether" not in name else 0
+            print(
+                f"  {name}: stream {stream_us(run):.0f} us, wait {wait_us(run):.0f} us, device {device:.0f} us",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,19 +1,21 @@
 """What can be called on logits: a single term, or a weighted sum of terms that shares one pass."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from sizewise.checks import check_weight, check_word, closest
+from sizewise.module import Module
 from sizewise.stats.fields import Field
+from sizewise.stats.gpu_step import Prepared, gpu_step, steps_on_gpu
 from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index
 from sizewise.stats.region_stats import RegionStats, take_stats
 
 
-class Criterion(nn.Module, ABC):
+class Criterion(Module, ABC):
     """Maps logits and target to a loss through :class:`RegionStats`. Criteria add up and scale."""
 
     ignore_index: int | None = None
@@ -59,7 +61,21 @@ class Criterion(nn.Module, ABC):
 
     def forward(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss of ``logits`` (N, K, *S) for ``target``, over the pixels where ``mask`` is True."""
+        if not torch.compiler.is_compiling() and steps_on_gpu(logits):
+            prepared = self._prepared()
+            if prepared.takes(logits):
+                return gpu_step(prepared, self.label, self.from_stats, logits, target, mask)
         return self.from_stats(self.stats(logits, target, mask))
+
+    def _prepared(self) -> Prepared:
+        """What a step on a GPU needs to know of this criterion, made anew after an option was set."""
+        prepared = self.__dict__.get("prepared")
+        if prepared is None or not prepared.is_current(self):
+            prepared = self.__dict__["prepared"] = Prepared(self)
+        return prepared
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "prepared"}
 
     def __add__(self, other: "Criterion") -> "Loss":
         return _add(self, other) if isinstance(other, Criterion) else NotImplemented
@@ -75,11 +91,8 @@ class Criterion(nn.Module, ABC):
 
     __rmul__ = __mul__
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Criterion":
-        return super()._apply(keeping_dtype(fn), recurse)
 
-
-class Weights(nn.Module):
+class Weights(Module):
     """The λ of each term, as 0-dim float64 buffers that can be read and set by name while training.
 
     Setting writes in place: no recompilation, and a captured CUDA graph sees it.
@@ -111,9 +124,6 @@ class Weights(nn.Module):
                 f"there is no term {name!r}; the terms are {', '.join(self.names)}.{closest(name, self.names)}"
             )
         return name
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Weights":
-        return super()._apply(keeping_dtype(fn), recurse)
 
     def __repr__(self) -> str:
         return f"Weights({', '.join(f'{name}={float(self[name]):g}' for name in self.names)})"
@@ -200,19 +210,6 @@ class Loss(Criterion):
         if self.activation != "softmax":
             options.append(f"activation={self.activation!r}")
         return f"Loss({', '.join(options)})"
-
-
-def keeping_dtype(fn: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Let ``.to()`` and ``.half()`` move a criterion's constants, but never round them."""
-
-    def move(tensor: Tensor) -> Tensor:
-        try:
-            moved = fn(tensor)
-        except TypeError:  # Apple's GPUs have no float64
-            return fn(tensor.float())
-        return moved if moved.dtype == tensor.dtype else tensor.to(moved.device)
-
-    return move
 
 
 def _as_loss(criterion: Criterion) -> Loss:

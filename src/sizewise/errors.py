@@ -13,6 +13,10 @@ class BadInput(ValueError):
     """
 
 
+class RunFailed(RuntimeError):
+    """A run cannot go on, though nothing was wrong with the input; the text says why and what to do."""
+
+
 def import_extra(module: str, *, extra: str, reason: str) -> ModuleType:
     """Import an optional library, or say which extra brings it.
 

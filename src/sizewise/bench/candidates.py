@@ -10,8 +10,10 @@ from torch import Tensor
 from torch.nn import functional
 
 import sizewise as sw
+from sizewise.bench.captured import CapturedStep
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
+GRAPHED = "RCE, compiled, in a graph"
 
 
 @dataclass(frozen=True)
@@ -20,16 +22,20 @@ class Candidate:
 
     library: str
     name: str
-    build: Callable[[int], LossFunction]
+    build: Callable[[int], LossFunction | CapturedStep]
 
 
-def candidates(names: tuple[str, ...]) -> list[Candidate]:
+def candidates(names: tuple[str, ...], device: str = "cpu") -> list[Candidate]:
     """Our losses by ``names``, then torch's and those of every peer that is installed."""
-    made = [Candidate("sizewise", name, partial(our_loss, name)) for name in names]
+    made = [Candidate("sizewise", name, partial(our_loss, name, device)) for name in names]
+    if device == "cuda":
+        made.append(Candidate("sizewise", GRAPHED, lambda _: CapturedStep(sw.loss("RCE").to(device))))
     made += [
-        Candidate("torch", "CE", lambda _: functional.cross_entropy),
+        Candidate("torch", "CE", lambda _: torch_ce),
         Candidate("torch", "RCE, plain formula", lambda _: plain_rce),
     ]
+    if device == "cuda":  # on a CPU the compiler takes longer than the benchmark
+        made.append(Candidate("torch", "RCE, torch.compile", lambda _: torch.compile(plain_rce, dynamic=False)))
     if find_spec("monai"):
         made += [Candidate("monai", "DiceCE", monai_dice_ce), Candidate("monai", "Focal", monai_focal)]
     if find_spec("nnunetv2"):
@@ -39,15 +45,21 @@ def candidates(names: tuple[str, ...]) -> list[Candidate]:
     return made
 
 
-def our_loss(name: str, classes: int) -> LossFunction:
+def our_loss(name: str, device: str, classes: int) -> LossFunction:
     """One of our losses by name."""
-    return sw.loss(name)
+    return sw.loss(name).to(device)
+
+
+def torch_ce(logits: Tensor, target: Tensor) -> Tensor:
+    """Torch's cross-entropy, which takes labels as int64."""
+    return functional.cross_entropy(logits, target.long())
 
 
 def plain_rce(logits: Tensor, target: Tensor) -> Tensor:
     """RCE as one would write it down: cross-entropy plus the L1 distance of tempered proportions."""
     axes = tuple(range(2, logits.dim()))
     predicted = torch.softmax(10 * logits, 1).mean(axes)
+    target = target.long()
     one_hot = functional.one_hot(target, logits.shape[1]).movedim(-1, 1)
     true = one_hot.to(logits.dtype).mean(axes)
     return functional.cross_entropy(logits, target) + (predicted - true).abs().sum(1).mean()
@@ -86,7 +98,7 @@ def smp_dice_ce(classes: int) -> LossFunction:
     from segmentation_models_pytorch.losses import DiceLoss
 
     dice = DiceLoss("multiclass")
-    return lambda logits, target: dice(logits, target) + functional.cross_entropy(logits, target)
+    return lambda logits, target: dice(logits, target.long()) + functional.cross_entropy(logits, target.long())
 
 
 def declare_torchvision_operators() -> None:

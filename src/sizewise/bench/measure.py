@@ -5,6 +5,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import torch
 from torch import Tensor
 
 from sizewise.bench.candidates import LossFunction
+from sizewise.bench.captured import CapturedStep
 
-MIB = 2**20
+# A training loop queues its steps and does not wait for each; so do ten in a row on a GPU.
+STEPS_IN_A_ROW = {"cpu": 1, "cuda": 10}
 
 
 @dataclass(frozen=True)
@@ -25,39 +28,54 @@ class Timing:
     high_ms: float
 
 
-def make_input(shape: tuple[int, ...], device: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Random logits (N, K, *S) and int64 labels, the same for everyone."""
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(shape, generator=generator).to(device, dtype)
-    target = torch.randint(0, shape[1], (shape[0], *shape[2:]), generator=generator).to(device)
-    return logits.requires_grad_(), target
+def make_input(
+    shape: tuple[int, ...], device: str, dtype: torch.dtype = torch.float32, label_dtype: torch.dtype = torch.int64
+) -> tuple[Tensor, Tensor]:
+    """Random logits (N, K, *S) and labels, the same for everyone."""
+    generator = torch.Generator(device).manual_seed(0)
+    logits = torch.randn(shape, generator=generator, device=device).to(dtype)
+    target = torch.randint(0, shape[1], (shape[0], *shape[2:]), generator=generator, device=device)
+    return logits.requires_grad_(), target.to(label_dtype)
 
 
-def step(loss: LossFunction, logits: Tensor, target: Tensor) -> None:
+def step(loss: LossFunction | CapturedStep, logits: Tensor, target: Tensor) -> None:
     """One forward and backward, leaving no gradient behind."""
+    if isinstance(loss, CapturedStep):
+        loss.replay(logits, target)
+        return
     loss(logits, target).backward()
     logits.grad = None
 
 
-def time_together(losses: list[LossFunction], logits: Tensor, target: Tensor, repeats: int) -> list[Timing]:
+def time_together(
+    losses: list[LossFunction | CapturedStep], logits: Tensor, target: Tensor, rounds: int
+) -> list[Timing]:
     """Time several losses in turns, so that a slow spell of the machine hits them all."""
     seconds: list[list[float]] = [[] for _ in losses]
     for loss in losses:
-        step(loss, logits, target)
-    for _ in range(repeats):
-        for loss, values in zip(losses, seconds, strict=True):
-            wait(logits)
-            start = time.perf_counter()
+        for _ in range(3):  # compiles, captures, warms up
             step(loss, logits, target)
-            wait(logits)
-            values.append(time.perf_counter() - start)
-    quartiles = [statistics.quantiles(values, n=4) if repeats > 1 else values * 3 for values in seconds]
+    for _ in range(rounds):
+        for loss, values in zip(losses, seconds, strict=True):
+            values.append(seconds_a_call(lambda loss=loss: step(loss, logits, target), logits.device.type))  # type: ignore[misc]
+    quartiles = [statistics.quantiles(values, n=4) if rounds > 1 else values * 3 for values in seconds]
     return [Timing(1e3 * middle, 1e3 * low, 1e3 * high) for low, middle, high in quartiles]
 
 
-def wait(tensor: Tensor) -> None:
+def seconds_a_call(work: Callable[[], object], device: str) -> float:
+    """The time of a call: on a GPU of several in a row, the device waited for before and after."""
+    calls = STEPS_IN_A_ROW[device]
+    wait(device)
+    start = time.perf_counter()
+    for _ in range(calls):
+        work()
+    wait(device)
+    return (time.perf_counter() - start) / calls
+
+
+def wait(device: str) -> None:
     """Let queued work on a GPU finish."""
-    if tensor.device.type == "cuda":
+    if device == "cuda":
         torch.cuda.synchronize()
 
 
@@ -65,21 +83,17 @@ def copy_bandwidth(device: str) -> float:
     """Bytes a second, read and written, of a large copy: what the memory can do."""
     source = torch.empty(2**28 if device == "cuda" else 2**25, device=device).fill_(1)
     target = torch.empty_like(source)
-    seconds = []
-    for _ in range(10):
-        wait(source)
-        start = time.perf_counter()
-        target.copy_(source)
-        wait(source)
-        seconds.append(time.perf_counter() - start)
+    seconds = [seconds_a_call(lambda: target.copy_(source), device) for _ in range(10)]
     return 2 * source.numel() * source.element_size() / statistics.median(seconds)
 
 
-def peak_extra_bytes(loss: LossFunction, logits: Tensor, target: Tensor) -> int:
+def peak_extra_bytes(loss: LossFunction | CapturedStep, logits: Tensor, target: Tensor) -> int | None:
     """Peak memory of one step above what its inputs take: exact on CUDA, resident memory on a Linux CPU."""
+    if isinstance(loss, CapturedStep):  # a graph keeps its memory between steps
+        return None
     if logits.device.type == "cuda":
         step(loss, logits, target)
-        wait(logits)
+        wait("cuda")
         before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
         step(loss, logits, target)
@@ -98,17 +112,17 @@ def resident(entry: str) -> int:
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(entry))
 
 
-def peak_in_fresh_process(library: str, name: str, shape: tuple[int, ...], device: str) -> float | None:
-    """Peak extra memory as a multiple of the logits, in a process of its own where nothing has been cached yet."""
-    if device == "cpu" and not Path("/proc/self/clear_refs").exists():
+def peak_in_fresh_process(library: str, name: str, shape: tuple[int, ...], dtype: str) -> float | None:
+    """Peak extra memory on the CPU as a multiple of the logits, in a process where nothing has been cached yet."""
+    if not Path("/proc/self/clear_refs").exists():
         return None
     code = (
-        "import sys, torch\n"
         "from sizewise.bench.candidates import candidates\n"
         "from sizewise.bench.measure import make_input, peak_extra_bytes\n"
-        f"logits, target = make_input({shape}, {device!r}, torch.float32)\n"
+        "from sizewise.bench.options import DTYPES\n"
+        f"logits, target = make_input({shape}, 'cpu', *DTYPES[{dtype!r}])\n"
         f"found = [one for one in candidates(({name!r},)) if (one.library, one.name) == ({library!r}, {name!r})]\n"
-        f"print(peak_extra_bytes(found[0].build({shape[1]}), logits, target) / (logits.numel() * 4))\n"
+        f"print(peak_extra_bytes(found[0].build({shape[1]}), logits, target) / logits.nbytes)\n"
     )
     result = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
     if result.returncode != 0:

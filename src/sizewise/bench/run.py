@@ -1,4 +1,4 @@
-"""The benchmark: every loss on every shape, as a table on the screen and rows in a file."""
+"""The benchmark: every loss on every shape, as a table on the screen, rows in a file, and a plot of them."""
 
 import csv
 import platform
@@ -10,14 +10,13 @@ from pathlib import Path
 
 import torch
 
-from sizewise.bench.candidates import Candidate, candidates
+from sizewise.bench.candidates import GRAPHED, Candidate, candidates
+from sizewise.bench.correctness import check_loss
 from sizewise.bench.measure import copy_bandwidth, make_input, peak_extra_bytes, peak_in_fresh_process, time_together
+from sizewise.bench.options import DTYPES, OUR_LOSSES, SHAPES, choose_device
+from sizewise.errors import BadInput
 
-SHAPES = {
-    "cpu": ((8, 2, 512, 512), (2, 19, 512, 1024), (2, 16, 48, 96, 96)),
-    "cuda": ((8, 2, 512, 512), (8, 19, 512, 1024), (2, 3, 128, 128, 128), (2, 16, 96, 160, 160)),
-}
-OUR_LOSSES = ("RCE", "CE", "DiceCE")
+Row = dict[str, object]
 
 
 def run_benchmark(
@@ -25,82 +24,129 @@ def run_benchmark(
     *,
     shapes: Sequence[tuple[int, ...]] | None = None,
     losses: tuple[str, ...] = OUR_LOSSES,
-    repeats: int = 15,
+    dtypes: Sequence[str] = ("float32",),
+    rounds: int = 15,
     memory: bool = True,
     out: Path | None = None,
-) -> list[dict[str, object]]:
-    """Time forward + backward of every loss from float32 logits and int64 labels; print a table; return its rows.
+) -> list[Row]:
+    """Check every loss of ours, time forward + backward of all, print a table, and return its rows.
 
     Args:
         device: ``"cpu"`` or ``"cuda"``; default: a GPU if there is one.
         shapes: of the logits, (N, K, *S).
-        losses: names of our losses.
-        repeats: timed rounds; each round times every loss once.
-        memory: whether to measure peak memory too, each loss in a process of its own.
-        out: CSV file to write the rows to.
+        losses: names of our losses, "RCE" among them.
+        dtypes: ``"float32"`` (with int64 labels), ``"bfloat16"`` (with uint8 labels).
+        rounds: each round times every loss once, on a GPU ten steps in a row.
+        memory: whether to measure peak memory too, on a CPU each loss in a process of its own.
+        out: folder for ``bench.csv`` and the plot ``bench.svg``, ``bench.png``.
     """
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if rounds < 1:
+        raise BadInput(f"bench: --rounds must be at least 1, got {rounds}.")
+    device = choose_device(device)
+    if out is not None:
+        make_folder(out)
     bandwidth = copy_bandwidth(device)
     about = provenance(device) | {"copy_gb_per_s": round(bandwidth / 1e9, 1)}
     print(" · ".join(f"{name} {value}" for name, value in about.items()))
-    rows: list[dict[str, object]] = []
-    for shape in shapes or SHAPES[device]:
-        print(f"\n{' × '.join(map(str, shape))}: forward + backward, float32 logits, int64 labels")
-        for row in measure_shape(shape, device, candidates(losses), repeats, bandwidth, memory):
-            rows.append(row | about)
-            extra = "" if row["peak_over_logits"] is None else f"   {row['peak_over_logits']:5.2f} × logits extra"
-            print(
-                f"  {row['library']:9s} {row['loss']:19s} {row['median_ms']:9.2f} ms   "
-                f"{row['over_floor']:6.1f} × floor   {row['over_rce']:5.2f} × our RCE{extra}"
-            )
+    rows: list[Row] = []
+    for dtype in dtypes:
+        for shape in shapes or SHAPES[device]:
+            label = str(DTYPES[dtype][1]).removeprefix("torch.")
+            print(f"\n{' × '.join(map(str, shape))}: forward + backward, {dtype} logits, {label} labels", flush=True)
+            for row in measure_shape(shape, device, dtype, candidates(losses, device), rounds, bandwidth, memory):
+                rows.append(row | about)
+                print(line_of(row), flush=True)
+            if out is not None:
+                write_rows(out / "bench.csv", rows)  # whatever has been measured survives an interruption
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-        print(f"\nrows written to {out}")
+        from sizewise.bench.plot import draw_bench
+
+        draw_bench(out / "bench.svg", rows)
+        print(f"\nrows in {out / 'bench.csv'}, plot in {out / 'bench.svg'} and .png")
     return rows
 
 
 def measure_shape(
-    shape: tuple[int, ...], device: str, chosen: list[Candidate], repeats: int, bandwidth: float, memory: bool
-) -> list[dict[str, object]]:
+    shape: tuple[int, ...],
+    device: str,
+    dtype: str,
+    chosen: list[Candidate],
+    rounds: int,
+    bandwidth: float,
+    memory: bool,
+) -> list[Row]:
     """One row per loss. The floor is each pass's read of logits and labels, and the gradient's write, at copy speed."""
-    logits, target = make_input(shape, device, torch.float32)
-    moved = 3 * logits.numel() * logits.element_size() + 2 * target.numel() * target.element_size()
-    floor_ms = 1e3 * moved / bandwidth
+    logits, target = make_input(shape, device, *DTYPES[dtype])
+    floor_ms = 1e3 * (3 * logits.nbytes + 2 * target.nbytes) / bandwidth
     peaks: list[float | None] = [None] * len(chosen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the peers' own, on import and in use
+        for one in chosen:
+            if one.library == "sizewise" and one.name != GRAPHED:
+                check_loss(one.name, logits, target)
+        if device == "cuda":
+            torch.compiler.reset()  # what was compiled for other shapes
         losses = [one.build(shape[1]) for one in chosen]
-        timings = time_together(losses, logits, target, repeats)
+        timings = time_together(losses, logits, target, rounds)
         if memory and device == "cuda":  # exact there; resident memory is not once a process has run something else
-            peaks = [peak_extra_bytes(loss, logits, target) / (logits.numel() * 4) for loss in losses]
+            extra = [peak_extra_bytes(loss, logits, target) for loss in losses]
+            peaks = [None if one is None else one / logits.nbytes for one in extra]
         elif memory:
-            peaks = [peak_in_fresh_process(one.library, one.name, shape, device) for one in chosen]
-    rce_ms = timings[[(one.library, one.name) for one in chosen].index(("sizewise", "RCE"))].median_ms
+            peaks = [peak_in_fresh_process(one.library, one.name, shape, dtype) for one in chosen]
+    medians = {(one.library, one.name): timing.median_ms for one, timing in zip(chosen, timings, strict=True)}
+    rce_ms, ce_ms = medians["sizewise", "RCE"], medians["torch", "CE"]
     return [
         {
             "library": one.library,
             "loss": one.name,
             "shape": "x".join(map(str, shape)),
-            "median_ms": round(timing.median_ms, 3),
-            "low_quartile_ms": round(timing.low_ms, 3),
-            "high_quartile_ms": round(timing.high_ms, 3),
-            "floor_ms": round(floor_ms, 3),
+            "logits": dtype,
+            "labels": str(target.dtype).removeprefix("torch."),
+            "median_ms": round(timing.median_ms, 4),
+            "low_quartile_ms": round(timing.low_ms, 4),
+            "high_quartile_ms": round(timing.high_ms, 4),
+            "floor_ms": round(floor_ms, 4),
             "over_floor": round(timing.median_ms / floor_ms, 2),
             "over_rce": round(timing.median_ms / rce_ms, 2),
-            "peak_over_logits": round(peak, 2) if peak is not None else None,
+            "over_torch_ce": round(timing.median_ms / ce_ms, 2),
+            "peak_over_logits": round(peak, 4) if peak is not None else None,
         }
         for one, timing, peak in zip(chosen, timings, peaks, strict=True)
     ]
 
 
-def provenance(device: str) -> dict[str, object]:
+def line_of(row: Row) -> str:
+    """One line of the table on the screen."""
+    peak = row["peak_over_logits"]
+    extra = "" if peak is None else f"   {peak:5.2f} × logits extra"
+    return (
+        f"  {row['library']:9s} {row['loss']:22s} {row['median_ms']:9.3f} ms   {row['over_floor']:6.2f} × floor   "
+        f"{row['over_rce']:5.2f} × our RCE{extra}"
+    )
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder for the results now: after minutes of measuring it would be too late to fail."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            f"bench: --out must be a folder that can be written to, got '{out}' ({error.strerror})."
+        ) from error
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """The rows as CSV."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def provenance(device: str) -> Row:
     """Where these numbers come from."""
     name = torch.cuda.get_device_name() if device == "cuda" else f"{platform.machine()} CPU"
-    about: dict[str, object] = {"device": name, "threads": torch.get_num_threads(), "commit": commit()}
+    about: Row = {"device": name, "threads": torch.get_num_threads(), "commit": commit()}
     for package in ("torch", "sizewise", "monai", "segmentation-models-pytorch", "nnunetv2", "triton"):
         try:
             about[package] = version(package)
@@ -110,10 +156,13 @@ def provenance(device: str) -> dict[str, object]:
 
 
 def commit() -> str:
-    """The commit of this source tree, or nothing outside one."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    """The commit of this source tree, with a + if files differ from it, or nothing outside one."""
+    folder = str(Path(__file__).parent)
     try:
-        result = subprocess.run(command, capture_output=True, text=True)
+        head = subprocess.run(["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+        changed = subprocess.run(
+            ["git", "-C", folder, "status", "--porcelain", "--", "."], capture_output=True, text=True
+        )
     except OSError:
         return ""
-    return result.stdout.strip()
+    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")

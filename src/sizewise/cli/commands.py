@@ -2,7 +2,7 @@
 
 import typer
 
-from sizewise.cli import losses
+from sizewise.cli import bench, data, evaluate, losses, nnunet, predict, train
 
 
 def make_app() -> typer.Typer:
@@ -20,5 +20,11 @@ def make_app() -> typer.Typer:
     def _program() -> None:
         pass
 
+    app.command("data")(data.command)
+    app.command("evaluate")(evaluate.command)
+    app.command("predict")(predict.command)
+    app.command("train")(train.command)
     app.command("losses")(losses.command)
+    app.command("nnunet")(nnunet.command)
+    app.command("bench")(bench.command)
     return app

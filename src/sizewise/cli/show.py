@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -12,9 +13,11 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(str(cell) for cell in row))
+        table.add_row(*(Text(str(cell)) for cell in row))  # plain: names may look like markup
     console = Console()
-    console.print(table, width=None if console.is_terminal else 200, soft_wrap=False, markup=False)
+    if not console.is_terminal:
+        console = Console(width=200)
+    console.print(table)
 
 
 def show_next(*commands: str) -> None:

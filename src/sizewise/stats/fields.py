@@ -45,6 +45,7 @@ NLL = Field(Kind.FOCAL, 0.0)
 OVERLAP = Field(Kind.OVERLAP)
 SIZE = Field(Kind.SIZE, 1.0)
 KEPT_PIXELS = Field(Kind.KEPT_PIXELS)
+NUMBERS_OF_PIXELS = (COUNT, PIXELS, KEPT_PIXELS)
 
 
 def focal(gamma: float) -> Field:

@@ -1,7 +1,8 @@
 """The pass as one registered torch operator with an analytic backward, chosen by device.
 
 Being an operator makes it opaque to ``torch.compile`` (no graph break, no data-dependent branch in sight) and lets a
-device bring its own kernels behind the same signature.
+device bring its own kernels behind the same signature. It is registered piece by piece rather than through
+``torch.library.custom_op``, whose wrappers take longer than a small loss.
 """
 
 from typing import Any
@@ -15,50 +16,50 @@ from sizewise.stats.kernels.backend import backend
 _ARGUMENTS = (
     "Tensor logits, Tensor target, Tensor? mask, int? ignore_index, bool sigmoid, int[] kinds, float[] parameters"
 )
+_SUMS, _GRADIENT = "sizewise::region_sums", "sizewise::region_gradient"
+_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
+
+_library = torch.library.Library("sizewise", "FRAGMENT")
+_library.define(f"region_sums({_ARGUMENTS}) -> Tensor", tags=_TAGS)
+_library.define(f"region_gradient(Tensor coefficients, {_ARGUMENTS}) -> Tensor", tags=_TAGS)
+
+region_sums = torch.ops.sizewise.region_sums.default
+"""The sums of :class:`sizewise.stats.fields.Kind`, stacked as (fields, N, K), or (fields, N, C, 2) for sigmoid."""
+region_gradient = torch.ops.sizewise.region_gradient.default
+"""The gradient of the sums, weighted with ``coefficients``, to the logits."""
 
 
-@torch.library.custom_op("sizewise::region_sums", mutates_args=(), schema=f"({_ARGUMENTS}) -> Tensor")
-def region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters):
-    """The sums of :class:`sizewise.stats.fields.Kind`, stacked as (fields, N, K), or (fields, N, C, 2) for sigmoid."""
+def _sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters):
     with torch.autocast(logits.device.type, enabled=False):
         return reference.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
 
 
-@region_sums.register_kernel("cuda")
-def _(logits, target, mask, ignore_index, sigmoid, kinds, parameters):
+def _gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):
+    with torch.autocast(logits.device.type, enabled=False):
+        return reference.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+
+
+def _cuda_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters):
     chosen = backend(logits, sigmoid)
-    if chosen is not reference:  # the kernels cast for themselves, so autocast does not reach them
-        return chosen.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
-    with torch.autocast(logits.device.type, enabled=False):
-        return reference.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+    if chosen is reference:
+        return _sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+    # The kernels cast for themselves, so autocast does not reach them.
+    return chosen.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
 
 
-@region_sums.register_fake
-def _(logits, target, mask, ignore_index, sigmoid, kinds, parameters):
+def _cuda_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):
+    chosen = backend(logits, sigmoid)
+    if chosen is reference:
+        return _gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+    return chosen.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+
+
+def _fake_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters):
     shape = (len(kinds), *logits.shape[:2], 2) if sigmoid else (len(kinds), *logits.shape[:2])
     return logits.new_empty(shape, dtype=reference.compute_dtype(logits.dtype))
 
 
-@torch.library.custom_op(
-    "sizewise::region_gradient", mutates_args=(), schema=f"(Tensor coefficients, {_ARGUMENTS}) -> Tensor"
-)
-def region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):
-    """The gradient of the sums, weighted with ``coefficients``, to the logits."""
-    with torch.autocast(logits.device.type, enabled=False):
-        return reference.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
-
-
-@region_gradient.register_kernel("cuda")
-def _(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):
-    chosen = backend(logits, sigmoid)
-    if chosen is not reference:
-        return chosen.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
-    with torch.autocast(logits.device.type, enabled=False):
-        return reference.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
-
-
-@region_gradient.register_fake
-def _(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):
+def _fake_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):
     return torch.empty_like(logits)
 
 
@@ -80,5 +81,11 @@ def _no_second_derivative(ctx: Any, *gradients: Tensor) -> None:
     )
 
 
-region_sums.register_autograd(_backward, setup_context=_save)
-region_gradient.register_autograd(_no_second_derivative)
+_library.impl("region_sums", _sums, "CompositeExplicitAutograd")
+_library.impl("region_sums", _cuda_sums, "CUDA")
+_library.impl("region_gradient", _gradient, "CompositeExplicitAutograd")
+_library.impl("region_gradient", _cuda_gradient, "CUDA")
+torch.library.register_fake(_SUMS, _fake_sums, lib=_library)
+torch.library.register_fake(_GRADIENT, _fake_gradient, lib=_library)
+torch.library.register_autograd(_SUMS, _backward, setup_context=_save, lib=_library)
+torch.library.register_autograd(_GRADIENT, _no_second_derivative, lib=_library)

@@ -34,6 +34,8 @@ class RegionStats:
         self.sums = sums
         self.size_truth = size_truth
         self._planes: tuple[Tensor, ...] | None = None
+        self._numbers: Tensor | None = None
+        self._divisors: dict[Field, Tensor] = {}
         self._scoped: dict[str, RegionStats] = {}
 
     @property
@@ -42,16 +44,27 @@ class RegionStats:
         return self.sums.dim() == 4
 
     def field(self, field: Field) -> Tensor:
-        """One sum, (N, K) or (N, C, 2)."""
+        """One sum, (N, K) or (N, C, 2); numbers of pixels carry no graph, since they have no gradient."""
         if field not in self.fields:
             held = ", ".join(str(one) for one in self.fields)
             raise ValueError(
                 f"RegionStats: {field} was asked for, but these statistics hold {held}. Take them with "
                 "criterion.stats(logits, target), or name the fields, temperature and gamma in region_stats(...)."
             )
+        place = self.fields.index(field)
+        if field in f.NUMBERS_OF_PIXELS:
+            if self._numbers is None:
+                self._numbers = self.sums.detach()
+            return self._numbers[place]
         if self._planes is None:
             self._planes = self.sums.unbind(0)  # one node in the graph, however many fields are read
-        return self._planes[self.fields.index(field)]
+        return self._planes[place]
+
+    def divisor(self, field: Field) -> Tensor:
+        """A number of pixels in the shape of the sums, (N, K) or (N, C, 2), with 1 in place of 0."""
+        if field not in self._divisors:
+            self._divisors[field] = self.field(field).clamp(min=1)
+        return self._divisors[field]
 
     @property
     def count(self) -> Tensor:
@@ -144,9 +157,9 @@ class RegionStats:
 
     def scoped(self, scope: str) -> "RegionStats":
         """Per ``"image"``, pooled over the ``"batch"``, or over the batches of all ranks (``"global"``)."""
-        check_word("RegionStats", "scope", scope, SCOPES)
         if scope == "image":
             return self
+        check_word("RegionStats", "scope", scope, SCOPES)
         if scope not in self._scoped:
             pooled = self.scoped("batch").all_reduce() if scope == "global" else self.pooled()
             self._scoped[scope] = pooled

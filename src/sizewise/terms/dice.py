@@ -9,12 +9,12 @@ from sizewise.terms.overlap import OverlapTerm
 
 def dice(stats: RegionStats, *, smooth: float) -> Tensor:
     """1 − (2I + ε) / (P + T + ε) of each region."""
-    return 1 - (2 * stats.overlap + smooth) / (stats.size + stats.count + smooth)
+    return 1 - (2 * stats.overlap + smooth) / (stats.size + (stats.count + smooth))
 
 
 def log_dice(stats: RegionStats, *, smooth: float) -> Tensor:
     """log(P + T + ε) − log(2I + ε) of each region."""
-    return torch.log(stats.size + stats.count + smooth) - torch.log(2 * stats.overlap + smooth)
+    return torch.log(stats.size + (stats.count + smooth)) - torch.log(2 * stats.overlap + smooth)
 
 
 class Dice(OverlapTerm):

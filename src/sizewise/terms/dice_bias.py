@@ -14,7 +14,7 @@ from sizewise.terms.term import RegionTerm
 
 def dice_bias(size: Tensor, count: Tensor, pixels: Tensor, *, smooth: float) -> Tensor:
     """log((P + T + ε) / |Ω|) of each region; ``pixels`` is |Ω| with the classes' axis left out."""
-    return torch.log((size + count + smooth) / or_one(pixels).unsqueeze(-1))
+    return torch.log((size + (count + smooth)) / or_one(pixels).unsqueeze(-1))
 
 
 class DiceBias(RegionTerm):

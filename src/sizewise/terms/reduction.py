@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sizewise.checks import check_values, check_word
-from sizewise.criterion import keeping_dtype
+from sizewise.module import Module
 
 ABSENT = ("include", "skip")
 CLASS_REDUCTIONS = ("sum", "mean")
 Classes = str | Sequence[int]
 
 
-class ClassChoice(nn.Module):
+class ClassChoice(Module):
     """Which classes a term looks at, and with which weights.
 
     Args:
@@ -44,6 +44,10 @@ class ClassChoice(nn.Module):
             return values[..., 1:]
         return values if isinstance(self.classes, str) else pick(self.where, values, -1, self.classes)
 
+    def select_channels(self, values: Tensor, sigmoid: bool) -> Tensor:
+        """Keep the chosen channels of (N, C); softmax has one value per image, (N,), whatever the classes."""
+        return pick(self.where, values, -1, self.classes) if sigmoid and not isinstance(self.classes, str) else values
+
     def weight_like(self, values: Tensor, sigmoid: bool) -> Tensor | None:
         """The class weights in the dtype and on the device of ``values``, which is (N, K) or (N, C, 2)."""
         if self.class_weight is None:
@@ -57,9 +61,6 @@ class ClassChoice(nn.Module):
                 f"{tuple(self.class_weight.shape)}."
             )
         return self.class_weight.to(values).expand(wanted)
-
-    def _apply(self, fn: Any, recurse: bool = True) -> "ClassChoice":
-        return super()._apply(keeping_dtype(fn), recurse)
 
 
 def check_classes(where: str, classes: Any) -> Classes:

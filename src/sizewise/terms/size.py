@@ -7,6 +7,7 @@ from torch import Tensor
 
 from sizewise.checks import check_number, check_word
 from sizewise.stats.fields import KEPT_PIXELS, Field, kept_size, tempered_size
+from sizewise.stats.fields import PIXELS as VALID_PIXELS
 from sizewise.stats.ranks import sum_over_ranks
 from sizewise.stats.region_stats import RegionStats
 from sizewise.terms.reduction import Classes, or_one
@@ -52,8 +53,9 @@ class SizeTerm(RegionTerm):
 
     def predicted(self, stats: RegionStats) -> Tensor:
         """p̂, (N, K) or (N, C, 2)."""
-        size = stats.kept_size_at if self.pixels == "all" else stats.tempered_size_at
-        return size(self.temperature) / or_one(self.image_pixels(stats)).unsqueeze(-1)
+        if self.pixels == "all":
+            return stats.kept_size_at(self.temperature) / stats.divisor(KEPT_PIXELS)
+        return stats.tempered_size_at(self.temperature) / stats.divisor(VALID_PIXELS)
 
     def image_pixels(self, stats: RegionStats) -> Tensor:
         return stats.kept_pixels if self.pixels == "all" else stats.pixels

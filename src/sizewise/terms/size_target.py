@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from sizewise.checks import check_values, check_word
+from sizewise.stats.fields import PIXELS
 from sizewise.stats.region_stats import RegionStats
-from sizewise.terms.reduction import Classes, or_one
+from sizewise.terms.reduction import Classes
 from sizewise.terms.size import SizeTerm, both_regions
 
 
@@ -60,7 +61,7 @@ class SizeTargetTerm(SizeTerm):
         """t, (N, K) or (N, C, 2)."""
         if self.prior is None:
             truth = stats if stats.size_truth is None else stats.size_truth
-            return truth.count / or_one(truth.pixels).unsqueeze(-1)
+            return truth.count / truth.divisor(PIXELS)
         if images.sigmoid:
             foreground = self.shares("target", self.prior, images)
             return both_regions(1 - foreground, foreground)

@@ -69,19 +69,19 @@ class PixelTerm(Term):
         """The field whose mean is taken."""
 
     def value(self, stats: RegionStats) -> Tensor:
-        stats = stats.scoped(self.scope)
+        if self.scope == "global":
+            stats = stats.scoped("global")
         values, count = self.per_region(stats), stats.count
         weight = self.choice.weight_like(values, stats.sigmoid)
         if weight is not None:
             values, count = values * weight, count * weight
-        total = self.choice.select(values, stats.sigmoid).sum(-1)
-        pixels = self.choice.select(count, stats.sigmoid).sum(-1)
+        axes = (-1,) if self.scope == "image" else (0, -1)  # sums over a batch need no pooling first
+        total = self.choice.select(values, stats.sigmoid).sum(axes)
+        pixels = self.choice.select(count, stats.sigmoid).sum(axes)
+        mean = total / or_one(pixels)
         if self.scope == "image":
-            counted = (
-                self.choice.select(stats.pixels.unsqueeze(-1), True).squeeze(-1) if stats.sigmoid else stats.pixels
-            )
-            return mean_over_images(total / or_one(pixels), counted > 0)
-        return (total / or_one(pixels)).mean()
+            return mean_over_images(mean, self.choice.select_channels(stats.pixels, stats.sigmoid) > 0)
+        return mean.mean() if mean.dim() else mean
 
 
 class RegionTerm(Term):
@@ -110,9 +110,7 @@ class RegionTerm(Term):
             None if used is None else self.chosen(used, stats),
             self.class_reduction,
         )
-        counted = self.image_pixels(scoped) > 0
-        if stats.sigmoid:
-            counted = self.choice.select(counted.unsqueeze(-1), True).squeeze(-1)
+        counted = self.choice.select_channels(self.image_pixels(scoped), stats.sigmoid) > 0
         if any_left is not None:
             counted = counted & any_left
         return mean_over_images(per_image, counted)

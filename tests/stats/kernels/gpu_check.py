@@ -1,14 +1,17 @@
-"""The checks that need a GPU, as a plain script: ``PYTHONPATH=src:tests python tests/stats/kernels/gpu_check.py``.
+"""The checks that need a GPU, as a plain script: ``PYTHONPATH=src:tests python tests/stats/kernels/gpu_check.py [NAME]``.
 
 Compiled kernels against float64 on a sample of all forms, identical bits, CUDA graphs, torch.compile, bad labels,
 more than 2^31 elements, and the peak of memory.
 """
 
+import copy
+import pickle
 import sys
 import time
 import traceback
 
 import torch
+import torch.utils.checkpoint
 from kernel_cases import FIELD_SETS, RCE, Case, build, judge
 from sampling import sample
 
@@ -75,6 +78,101 @@ def graph() -> None:
     expect_error("label 77")
 
 
+def replayed() -> None:
+    """Steps whose formula is replayed give the plain operations' bits, and follow every change of the criterion."""
+    torch.manual_seed(0)
+    inputs = [
+        (torch.randn(4, 5, 64, 64, device="cuda"), torch.randint(0, 5, (4, 64, 64), device="cuda")) for _ in range(4)
+    ]
+
+    def plain(criterion, logits, target, scale=1.0):
+        leaf = logits.clone().requires_grad_()
+        loss = criterion.total(criterion.terms(leaf, target))
+        loss.backward(torch.tensor(scale, device="cuda"))
+        return loss.detach(), leaf.grad
+
+    def fast(criterion, logits, target, scale=1.0):
+        leaf = logits.clone().requires_grad_()
+        loss = criterion(leaf, target)
+        loss.backward(torch.tensor(scale, device="cuda"))
+        return loss.detach(), leaf.grad
+
+    def same(criterion, wanted_graphs=None):
+        for logits, target in inputs:
+            for got, wanted in zip(fast(criterion, logits, target), plain(criterion, logits, target), strict=True):
+                assert torch.equal(got, wanted), (repr(criterion), float((got - wanted).abs().max()))
+        graphs = [one for one in criterion._prepared().graphs.values() if not isinstance(one, str)]
+        assert wanted_graphs is None or len(graphs) == wanted_graphs, graphs
+
+    for name in sw.loss_names():
+        same(sw.loss(name).cuda(), 1)
+    on_cpu = sw.loss("RCE")  # its weights enter the graph as numbers
+    same(on_cpu, 1)
+    on_cpu.weights["SizeL1"] = 0.5
+    same(on_cpu, 1)
+    same(sw.SizeBounds(0.1, 0.5), 0)  # bounds that would have to be copied to the device in each step
+    same(sw.SizeBounds(0.1, 0.5).cuda(), 1)
+    same(sw.loss("RCE", scope="global").cuda(), 0)
+    criterion = sw.Loss(sw.loss("RCE") + 0.1 * sw.Dice(class_weight=[1, 2, 3, 4, 5]) + 0.3 * sw.Tversky()).cuda()
+    same(criterion, 1)
+    criterion.weights["SizeL1"] = 0.25  # seen by the graph
+    same(criterion, 1)
+    criterion.parts["Dice"].smooth = 7.0  # a new graph
+    same(criterion, 1)
+    criterion.parts["Dice"].choice.class_weight.mul_(2)
+    criterion.eval()
+    same(criterion, 1)
+    criterion.cpu().cuda()  # the buffers have moved
+    same(criterion, 1)
+    criterion.parts["Dice"] = sw.Dice(smooth=0.5).cuda()
+    same(criterion, 1)
+    same(copy.deepcopy(criterion), 1)
+    same(pickle.loads(pickle.dumps(criterion)), 1)
+    criterion = sw.loss("RCE").cuda()
+    scaled = [fast(criterion, *inputs[0], 3.0)[1] for _ in range(4)]  # plain, captured, replayed
+    assert all(torch.equal(one, scaled[0]) for one in scaled)
+    # Two losses before either backward, changed in place: each keeps its own coefficients.
+    leaves = [logits.clone().requires_grad_() for logits, _ in inputs[:2]]
+    losses = [criterion(leaf, target) for leaf, (_, target) in zip(leaves, inputs, strict=False)]
+    for loss in losses:
+        loss /= 2  # as in the accumulation of gradients
+    for loss in losses:
+        loss.backward()
+    for leaf, (logits, target) in zip(leaves, inputs, strict=False):
+        torch.testing.assert_close(leaf.grad, plain(criterion, logits, target, 0.5)[1])
+    # Other streams, at the same time.
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    torch.cuda.synchronize()
+    results = []
+    for _ in range(4):
+        for stream, (logits, target) in zip(streams, inputs, strict=False):
+            with torch.cuda.stream(stream):
+                results.append((fast(criterion, logits, target), (logits, target)))
+    torch.cuda.synchronize()
+    for got, given in results:
+        for one, wanted in zip(got, plain(criterion, *given), strict=True):
+            assert torch.equal(one, wanted)
+    logits = inputs[0][0].clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(criterion(logits, inputs[0][1]), logits, create_graph=True)
+    expect_error("second one was asked for", gradient.sum().backward, RuntimeError)
+    for _ in range(3):  # in the first, a graph within a graph
+        new = sw.loss("DiceCE").cuda()
+        logits.grad = None
+        torch.utils.checkpoint.checkpoint(new, logits, inputs[0][1], use_reentrant=False).backward()
+        assert torch.equal(logits.grad, plain(new, *inputs[0])[1])
+    logits.grad = None
+    with torch.no_grad():
+        assert torch.equal(criterion(logits, inputs[0][1]), plain(criterion, *inputs[0])[0])
+    with torch.inference_mode():
+        assert torch.equal(criterion(logits, inputs[0][1]), plain(criterion, *inputs[0])[0])
+    checkpointed = torch.utils.checkpoint.checkpoint(criterion, logits, inputs[0][1], use_reentrant=False)
+    checkpointed.backward()
+    assert torch.equal(logits.grad, plain(criterion, *inputs[0])[1])
+    with torch.autocast("cuda", torch.bfloat16):
+        for got, wanted in zip(fast(criterion, *inputs[0]), plain(criterion, *inputs[0]), strict=True):
+            assert torch.equal(got, wanted)
+
+
 def compiled() -> None:
     criterion = sw.loss("RCE").cuda()
     logits = torch.randn(4, 5, 64, 64, device="cuda", requires_grad=True)
@@ -85,11 +183,11 @@ def compiled() -> None:
     torch.testing.assert_close(gradient, step(criterion, logits, target)[1])
 
 
-def expect_error(text: str, run=label_errors.check) -> None:
+def expect_error(text: str, run=label_errors.check, kind=ValueError) -> None:
     message = "no error was raised"
     try:
         run()
-    except ValueError as error:
+    except kind as error:
         message = str(error)
     assert text in message, message
 
@@ -148,7 +246,8 @@ def memory() -> None:
 
 def main() -> int:
     failed = []
-    for check in (forms, same_bits, graph, bad_labels, many_elements, memory, compiled):
+    checks = (forms, same_bits, replayed, graph, bad_labels, many_elements, memory, compiled)
+    for check in [one for one in checks if one.__name__ in sys.argv[1:] or len(sys.argv) == 1]:
         start = time.perf_counter()
         try:
             check()

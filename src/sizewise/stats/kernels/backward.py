@@ -55,8 +55,8 @@ def weighted_sum(weights, chunks, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def share_pulls(share, parts, shifted, e, total, KINDS: tl.constexpr, GAMMAS: tl.constexpr):
-    """q_ik of probability targets for each class, with the share of the class included."""
+def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GAMMAS: tl.constexpr):
+    """q_ik of probability targets for each class, with the share of the class and ``factor`` included."""
     inverse = 1.0 / total
     pulls = ()
     for c in tl.static_range(len(share)):
@@ -71,13 +71,14 @@ def share_pulls(share, parts, shifted, e, total, KINDS: tl.constexpr, GAMMAS: tl
                 minus_log = (tl.log2(total) - shifted[c]) * LN_2
                 slope = focal_slope(minus_log, tl.maximum(1.0 - p, 0.0), p, GAMMAS[f])
                 pull += tl.where(share[c] > 0, share[c] * parts[f][c] * slope, 0.0)
-        pulls = pulls + (pull,)
+        pulls = pulls + (pull * factor,)
     return pulls
 
 
 @triton.jit
 def gradient_tiles(
     coefficients,
+    upstream,
     logits,
     target,
     mask,
@@ -124,6 +125,7 @@ def gradient_tiles(
     HAS_MASK: tl.constexpr,
     HAS_IGNORE: tl.constexpr,
     UNLABELLED: tl.constexpr,
+    HAS_UPSTREAM: tl.constexpr,
     EVEN: tl.constexpr,
     WIDE: tl.constexpr,
     LABEL: tl.constexpr,
@@ -133,7 +135,7 @@ def gradient_tiles(
 
     SIZES and KEPT_SIZES hold the place of the size fields of each temperature, −1 for none. A label's field pulls with
     q_i (p_ij − y_ij), a size with τ s_ij (c_j − Σ_l c_l s_il): together Σ over τ of e_ij · factor, less q_i at the
-    label.
+    label. ``upstream`` is one more factor, ∂(final loss)/∂L.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -155,6 +157,8 @@ def gradient_tiles(
     label_parts = ()
     for f in tl.static_range(len(KINDS)):
         label_parts = label_parts + (load_coefficients(own + FIELDS[f] * per_field, K, CHUNK, True),)
+
+    factor_on_all = tl.load(upstream) if HAS_UPSTREAM else 1.0
 
     first = part.to(tl.int64) if WIDE else part
     for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
@@ -192,8 +196,8 @@ def gradient_tiles(
         for t in tl.static_range(len(TEMPERATURES)):
             e, total = exponentials(shifted, TEMPERATURES[t], CHUNK)
             inverse = 1.0 / total
-            scale = tl.where(valid, inverse * TEMPERATURES[t], 0.0)
-            kept_scale = tl.where(kept, inverse * TEMPERATURES[t], 0.0)
+            scale = tl.where(valid, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
+            kept_scale = tl.where(kept, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
             pixel_part = tl.zeros([1, BLOCK], DTYPE)
             if SIZES[t] >= 0:
                 pixel_part -= scale * inverse * weighted_sum(size_parts[t], e, CHUNK)
@@ -201,7 +205,7 @@ def gradient_tiles(
                 pixel_part -= kept_scale * inverse * weighted_sum(kept_parts[t], e, CHUNK)
             if t == 0 and len(KINDS) > 0:
                 if SHARES:
-                    pulls = share_pulls(share, label_parts, shifted, e, total, KINDS, GAMMAS)
+                    pulls = share_pulls(share, label_parts, shifted, e, total, factor_on_all, KINDS, GAMMAS)
                     whole = pulls[0]
                     for c in tl.static_range(1, CHUNKS):
                         whole = whole + pulls[c]
@@ -219,6 +223,7 @@ def gradient_tiles(
                                 rest = beside_label(e, label, CHUNK) * inverse
                                 one = one * focal_slope(minus_log, rest, p, GAMMAS[f])
                         pull += one
+                    pull *= factor_on_all
                     pixel_part += pull * inverse
             softmaxes = softmaxes + (e,)
             scales = scales + (scale,)

@@ -144,9 +144,11 @@ class ForwardCall(Call):
         self.add_programs = Launch(add_programs, grid, 4, numbers, constants)
         self.tensors = []  # the plan outlives the call, its tensors must not
 
-    def __call__(self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor) -> Tensor:
+    def __call__(
+        self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor, out: Tensor | None = None
+    ) -> Tensor:
         workspace = torch.empty(self.workspace_size, dtype=self.dtype, device=self.device)
-        sums = torch.empty(self.sums_shape, dtype=self.dtype, device=self.device)
+        sums = torch.empty(self.sums_shape, dtype=self.dtype, device=self.device) if out is None else out
         self.partial_sums(logits, target, logits if mask is None else mask, workspace)
         if self.strays:
             cells = workspace.view(torch.int64)[: self.strays]
@@ -168,6 +170,7 @@ class BackwardCall(Call):
         ignore_index: int | None,
         sigmoid: bool,
         fields: list[tuple[int, float]],
+        has_upstream: bool = False,
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask, gradient]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
@@ -179,6 +182,7 @@ class BackwardCall(Call):
             "CHUNK": shape.chunk,
             "BLOCK": shape.block,
             **self.flags,
+            "HAS_UPSTREAM": has_upstream,
             **self.ends(shape.block, programs),
         }
         self.empty = not constants["TEMPERATURES"]
@@ -188,9 +192,16 @@ class BackwardCall(Call):
         self.tensors = []
 
     def __call__(
-        self, coefficients: Tensor, logits: Tensor, target: Tensor, mask: Tensor | None, gradient: Tensor
+        self,
+        coefficients: Tensor,
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        gradient: Tensor,
+        upstream: Tensor | None = None,
     ) -> None:
         if self.empty:  # counts alone have no gradient
             gradient.zero_()
         else:
-            self.gradient_tiles(coefficients, logits, target, logits if mask is None else mask, gradient)
+            factor = coefficients if upstream is None else upstream
+            self.gradient_tiles(coefficients, factor, logits, target, logits if mask is None else mask, gradient)

@@ -24,14 +24,19 @@ def region_sums(
     sigmoid: bool,
     kinds: Sequence[int],
     parameters: Sequence[float],
+    out: Tensor | None = None,
 ) -> Tensor:
-    """See :func:`sizewise.stats.reference.region_sums`; bad target values make the sums NaN instead of raising."""
+    """See :func:`sizewise.stats.reference.region_sums`; bad target values make the sums NaN instead of raising.
+
+    The sums go into ``out`` where it is given.
+    """
     record = record_of(logits.device)
     if record.words[0]:
         record.raise_error()
     if logits.numel() == 0:
         shape = (len(kinds), *logits.shape[:2], 2) if sigmoid else (len(kinds), *logits.shape[:2])
-        return torch.zeros(shape, dtype=compute_dtype(logits.dtype), device=logits.device)
+        zeros = torch.zeros(shape, dtype=compute_dtype(logits.dtype), device=logits.device)
+        return zeros if out is None else out.copy_(zeros)
     logits, target, mask = walkable(logits, target, mask)
     key = call_key(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
     call = _forward_calls.get(key)
@@ -39,7 +44,7 @@ def region_sums(
         fields = list(zip(kinds, parameters, strict=True))
         call = _forward_calls[key] = ForwardCall(logits, target, mask, ignore_index, sigmoid, fields)
     with on_device_of(logits):
-        return call(logits, target, mask, record.tensor)
+        return call(logits, target, mask, record.tensor, out)
 
 
 def region_gradient(
@@ -51,20 +56,23 @@ def region_gradient(
     sigmoid: bool,
     kinds: Sequence[int],
     parameters: Sequence[float],
+    upstream: Tensor | None = None,
 ) -> Tensor:
-    """See :func:`sizewise.stats.reference.region_gradient`."""
+    """See :func:`sizewise.stats.reference.region_gradient`; all of it times ``upstream``, a 0-dim tensor."""
     gradient = torch.empty_like(logits)
     if logits.numel() == 0:
         return gradient
     walked, target, mask = walkable(logits, target, mask)
     out = gradient if walked is logits else torch.empty_like(walked)
-    key = call_key(walked, target, mask, ignore_index, sigmoid, kinds, parameters)
+    key = (upstream is None, *call_key(walked, target, mask, ignore_index, sigmoid, kinds, parameters))
     call = _backward_calls.get(key)
     if call is None:
         fields = list(zip(kinds, parameters, strict=True))
-        call = _backward_calls[key] = BackwardCall(walked, target, mask, out, ignore_index, sigmoid, fields)
+        call = _backward_calls[key] = BackwardCall(
+            walked, target, mask, out, ignore_index, sigmoid, fields, upstream is not None
+        )
     with on_device_of(logits):
-        call(coefficients.contiguous(), walked, target, mask, out)
+        call(coefficients.contiguous(), walked, target, mask, out, upstream)
     return gradient if out is gradient else gradient.copy_(out)
 
 

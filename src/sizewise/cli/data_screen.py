@@ -1,0 +1,104 @@
+"""What ``sizewise data`` prints and writes."""
+
+import shlex
+import sys
+from collections import Counter
+from pathlib import Path
+
+from sizewise.cli.show import show_next, show_table
+from sizewise.data.check import CheckResult
+from sizewise.data.dataset import Dataset
+from sizewise.data.split import split_cases
+from sizewise.data.summary import COLUMNS, plot_sizes, size_rows, write_plot, write_sizes
+from sizewise.errors import BadInput
+
+_SHOWN = 30
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder for the results, or say why it can't be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"--out '{folder}' can't be made: {error.strerror}.") from error
+
+
+def show_dataset(dataset: Dataset, result: CheckResult) -> None:
+    """What it is, its cases, and a table of region sizes."""
+    kind = f"{dataset.spatial_dims}D, {', '.join(dataset.modality)}"
+    several = ", multi-label (regions may overlap)" if dataset.activation == "sigmoid" else ""
+    ignored = "" if dataset.ignore_index is None else f"; label {dataset.ignore_index} is ignored"
+    print(f"{dataset.name}: {kind}{several}{ignored}")
+    for what, text in (("source", dataset.source), ("licence", dataset.licence)):
+        if text:
+            print(f"{what}: {text}")
+    for note in dataset.notes:
+        print(f"note: {note}")
+    print(f"cases: {_count_subsets(dataset)}")
+    print(f"split: {_describe_split(dataset)}")
+    if result.sizes:
+        show_table(f"Region sizes of {len(result.sizes)} cases", COLUMNS, size_rows(dataset, result.sizes))
+        print("(Median, smallest and largest are over the cases that have the class.)")
+
+
+def _count_subsets(dataset: Dataset) -> str:
+    counts = Counter(case.subset or "no subset given" for case in dataset.cases)
+    parts = ", ".join(f"{subset} {count}" for subset, count in counts.items())
+    without = sum(not case.target for case in dataset.cases)
+    return f"{len(dataset.cases)} ({parts})" + (f", {without} of them without a label map" if without else "")
+
+
+def _describe_split(dataset: Dataset) -> str:
+    try:
+        split = split_cases(dataset, seed=0)
+    except BadInput as error:
+        return str(error)
+    drawn = split != split_cases(dataset, seed=1)
+    counts = f"train {len(split.train)}, validation {len(split.validation)}, test {len(split.test)}"
+    return f"{counts}{', drawn with seed 0' if drawn else ', as the data set says'}"
+
+
+def write_files(dataset: Dataset, result: CheckResult, folder: Path) -> tuple[Path, ...]:
+    """Write sizes.csv and the plot; returns the files. Without any readable label map there is nothing to write."""
+    if not result.sizes:
+        return ()
+    try:
+        write_sizes(dataset, result.sizes, folder / "sizes.csv")
+        return folder / "sizes.csv", *write_plot(plot_sizes(dataset, result.sizes), folder)
+    except OSError as error:
+        raise BadInput(f"--out '{folder}' can't be written to: {error.strerror}.") from error
+
+
+def _as_flags(options: dict[str, object]) -> list[str]:
+    """The options that were given, as ``sizewise train`` spells them."""
+    flags: list[str] = []
+    for name, value in options.items():
+        if value is True:
+            flags.append(name)
+        elif value is not None and value is not False and value != "":  # 0 is a value
+            flags += [name, str(value)]
+    return flags
+
+
+def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, options: dict[str, object]) -> None:
+    """The findings, what was written, and what to run next, with the same options. Errors go to stderr."""
+    warnings = [finding for finding in result.findings if finding.level == "warning"]
+    for level, findings, stream in (("warning", warnings, sys.stdout), ("error", result.errors, sys.stderr)):
+        for finding in findings[:_SHOWN]:
+            print(f"{level}: {finding.message}", file=stream)
+        if len(findings) > _SHOWN:
+            print(f"{level}: and {len(findings) - _SHOWN} more.", file=stream)
+    if written:
+        print(f"Written: {', '.join(map(str, written))}")
+    sys.stdout.flush()
+    if result.errors:
+        count = len(result.errors)
+        print(
+            f"sizewise: {count} error{'s' * (count > 1)} in '{path}'. Correct them and run this again.", file=sys.stderr
+        )
+        return
+    print("All files are in order." if not warnings else f"No errors; {len(warnings)} warnings.")
+    show_next(
+        shlex.join(["sizewise", "train", "--data", path, *_as_flags(options), "--loss", "RCE"]),
+        *([] if written else [f"sizewise data {shlex.quote(path)} --out DIR   (the plot, and sizes.csv)"]),
+    )

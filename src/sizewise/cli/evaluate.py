@@ -1,0 +1,36 @@
+"""``sizewise evaluate``: score any two folders of label maps."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    pred: Annotated[Path, typer.Option(help="Folder of predicted label maps: PNG, BMP, TIFF, JPEG or NIfTI.")],
+    target: Annotated[Path, typer.Option(help="Folder of true label maps, with the same file stems.")],
+    out: Annotated[Path, typer.Option(help="Folder for cases.csv.")] = Path("evaluation"),
+    nsd_tolerance: Annotated[float, typer.Option(help="mm (pixels, for pictures) a surface may be off.")] = 1.0,
+    classes: Annotated[str | None, typer.Option(help="Ids to score, as 1,2,5-9. Default: all but 0.")] = None,
+    ignore_index: Annotated[int | None, typer.Option(help="Target pixels with this value count for nothing.")] = None,
+    spacing: Annotated[str, typer.Option(help="mm between rows and columns of pictures, as 0.5,0.5.")] = "1,1",
+    jobs: Annotated[int | None, typer.Option(help="Processes. Default: one per core.")] = None,
+) -> None:
+    """Score predicted label maps: DSC, IoU, NSD, HD95 and size errors per case and class, and pooled."""
+    from sizewise.cli.evaluate_screen import parse_ids, parse_numbers, show_evaluation
+    from sizewise.metrics.evaluate import evaluate_folders
+    from sizewise.metrics.table import check_writable, write_cases
+
+    path = out / "cases.csv"
+    check_writable(path)
+    evaluation = evaluate_folders(
+        pred,
+        target,
+        nsd_tolerance=nsd_tolerance,
+        classes=parse_ids(classes),
+        ignore_index=ignore_index,
+        spacing=parse_numbers(spacing),
+        jobs=jobs,
+    )
+    write_cases(path, evaluation.rows)
+    show_evaluation(evaluation, path=path, pred=pred, target=target)

@@ -1,0 +1,103 @@
+"""Our losses in Hugging Face's Trainer, for networks that give logits per pixel and for those that give queries."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from sizewise.criterion import Criterion
+from sizewise.integrations.reading import as_loss
+
+
+class SemanticLoss:
+    """A ``compute_loss_func`` of ``transformers.Trainer`` for semantic segmentation.
+
+    Logits at a lower resolution than the labels, as SegFormer's quarter, are upsampled bilinearly
+    (``align_corners=False``) as the models' own losses do; Mask2Former's queries go through :func:`semantic_logits`.
+    With ``"CE"`` and a network of logits it is the loss that the network itself would return.
+
+    Args:
+        criterion: the name of a loss, as ``"RCE"``, or any criterion.
+        ignore_index: the label of pixels without a label: 255, the models' own default.
+        activation: ``"softmax"``, or ``"sigmoid"`` for a network with one label.
+
+    The data set yields ``pixel_values`` and ``labels`` (H, W)::
+
+        Trainer(model, args, train_dataset=..., compute_loss_func=SemanticLoss("RCE"))
+
+    For Mask2Former and its kin set ``remove_unused_columns=False``, since ``labels`` is none of their arguments.
+    With gradient accumulation each batch weighs by its share of the step's labels, as Trainer wants it.
+
+    >>> from types import SimpleNamespace
+    >>> loss = SemanticLoss("RCE")
+    >>> value = loss(SimpleNamespace(logits=torch.randn(1, 3, 4, 4)), torch.randint(0, 3, (1, 16, 16)))
+    """
+
+    def __init__(
+        self, criterion: str | Criterion, *, ignore_index: int | None = 255, activation: str = "softmax"
+    ) -> None:
+        self.criterion = as_loss("SemanticLoss", criterion, activation=activation, ignore_index=ignore_index)
+        self._device = torch.device("cpu")
+
+    def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
+        """The loss of a model's outputs for ``labels`` (N, H, W)."""
+        if not isinstance(labels, Tensor):
+            raise ValueError(
+                f"SemanticLoss: labels must be a tensor (N, H, W) of class ids, got {type(labels).__name__}. The data "
+                "set has to yield them as 'labels'; with Mask2Former set remove_unused_columns=False."
+            )
+        logits = _logits(outputs, labels.shape[-2:])
+        if logits.device != self._device:
+            self._device = logits.device  # Trainer moves the model, and knows nothing of the loss's constants
+            self.criterion.to(self._device)
+        value = self.criterion(logits, labels)
+        if num_items_in_batch is None:
+            return value
+        # Trainer counts labels that are not -100, and does not divide by the number of accumulated batches itself
+        return value * (labels != -100).sum() / num_items_in_batch
+
+
+def semantic_logits(class_queries: Tensor, mask_queries: Tensor) -> Tensor:
+    r"""Logits per pixel of a network with queries, log Σ_q p_q(c) · m_q, from Mask2Former's or MaskFormer's outputs.
+
+    p_q = softmax of query q's class scores, whose last class, "no object", is left out; m_q = sigmoid of its mask. The
+    softmax of the result is the network's semantic prediction, normalised over the classes. The sum is taken relative
+    to each pixel's and each class's largest factor, so that no probability underflows before its logarithm.
+
+    Args:
+        class_queries: (N, Q, C + 1), ``outputs.class_queries_logits``.
+        mask_queries: (N, Q, *S), ``outputs.masks_queries_logits``.
+
+    Returns:
+        (N, C, *S) logits.
+
+    >>> scores = torch.tensor([[[0.0, 0.0, 0.0]]])  # one query: 1/3 for each class and for no object
+    >>> print(semantic_logits(scores, torch.zeros(1, 1, 1, 1)).exp().flatten())  # 1/3 * 1/2
+    tensor([0.1667, 0.1667])
+    """
+    classes = class_queries.float().log_softmax(-1)[..., :-1]
+    masks = functional.logsigmoid(mask_queries.float())
+    class_top, mask_top = classes.amax(1, keepdim=True).detach(), masks.amax(1, keepdim=True).detach()
+    total = torch.einsum("nqc,nq...->nc...", (classes - class_top).exp(), (masks - mask_top).exp())
+    tops = class_top.movedim(1, 2).reshape(*class_top.shape[::2], *[1] * (mask_queries.dim() - 2)) + mask_top
+    return total.clamp(min=torch.finfo(total.dtype).tiny).log() + tops
+
+
+def _logits(outputs: Any, size: torch.Size) -> Tensor:
+    found = getattr(outputs, "logits", None)
+    if isinstance(found, Tensor) and found.dim() == 4:
+        return _resized(found, size)
+    queries, masks = getattr(outputs, "class_queries_logits", None), getattr(outputs, "masks_queries_logits", None)
+    if queries is None or masks is None:
+        raise ValueError(
+            f"SemanticLoss: the model's outputs must have logits (N, K, h, w), or class_queries_logits and "
+            f"masks_queries_logits, got {type(outputs).__name__}. Is it a model for semantic segmentation?"
+        )
+    return semantic_logits(queries, _resized(masks, size))
+
+
+def _resized(maps: Tensor, size: torch.Size) -> Tensor:
+    if maps.shape[-2:] == size:
+        return maps
+    return functional.interpolate(maps, size=tuple(size), mode="bilinear", align_corners=False)

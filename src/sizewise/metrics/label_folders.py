@@ -1,0 +1,88 @@
+"""Two folders of label maps, matched by file stem."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from sizewise.data.pictures import EXTENSIONS
+from sizewise.data.volumes import NIFTI_ENDINGS
+from sizewise.errors import BadInput
+
+_NAMED = 8  # files in a message before it says "and more"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One case: the file that was predicted and the file with the truth."""
+
+    name: str
+    predicted: Path
+    target: Path
+
+
+def match_folders(predictions: Path, targets: Path) -> tuple[list[Pair], list[str]]:
+    """The cases of two folders, ordered by name, and the predictions that have no target.
+
+    Files that are no label maps, such as the JSON files that nnU-Net leaves, are passed over.
+
+    Raises:
+        BadInput: a folder has no label map or one stem twice, or a target has no prediction.
+    """
+    predicted, wanted = _label_maps(predictions, "--pred"), _label_maps(targets, "--target")
+    if missing := sorted(wanted.keys() - predicted.keys()):
+        raise BadInput(
+            f"{len(missing)} of {len(wanted)} targets have no prediction: {_listed(missing)}. Wanted in "
+            f"'{predictions}' a file of the same name for each label map (the ending may differ). "
+            f"Predict the missing cases, or take their targets out of '{targets}'."
+        )
+    pairs = [Pair(name, predicted[name], wanted[name]) for name in sorted(wanted)]
+    return pairs, sorted(predicted.keys() - wanted.keys())
+
+
+def stem(path: Path) -> str | None:
+    """The case's name: the file's name without its ending; None when it is no label map.
+
+    >>> stem(Path("liver_1.nii.gz")), stem(Path("polyp.01.PNG")), stem(Path("dataset.json")), stem(Path("._a.png"))
+    ('liver_1', 'polyp.01', None, None)
+    """
+    if path.name.startswith("."):
+        return None
+    endings = (*NIFTI_ENDINGS, *EXTENSIONS)
+    ending = next((end for end in endings if path.name.lower().endswith(end)), None)
+    return path.name[: -len(ending)] if ending else None
+
+
+def is_volume(path: Path) -> bool:
+    """Whether the file is NIfTI by its name.
+
+    >>> is_volume(Path("liver_1.nii.gz"))
+    True
+    """
+    return path.name.lower().endswith(NIFTI_ENDINGS)
+
+
+def _label_maps(folder: Path, option: str) -> dict[str, Path]:
+    if not folder.is_dir():
+        what = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise BadInput(f"{option} '{folder}' {what}. Wanted a folder of label maps.")
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError as error:
+        raise BadInput(f"{option} '{folder}' cannot be listed: {error.strerror}.") from error
+    found: dict[str, list[Path]] = defaultdict(list)
+    for path in files:
+        if name := stem(path):
+            found[name].append(path)
+    if not found:
+        inside = [path.parent.relative_to(folder) for path in sorted(folder.glob("*/*")) if stem(path)]
+        hint = f" There are some in its folder '{inside[0]}': give that one." if inside else ""
+        raise BadInput(f"{option} '{folder}' has no label map. Wanted {', '.join(EXTENSIONS)}, .nii or .nii.gz.{hint}")
+    if twice := [paths for paths in found.values() if len(paths) > 1]:
+        names = ", ".join(f"'{path.name}'" for path in twice[0])
+        raise BadInput(f"{option} '{folder}' has {names} for one case. Keep one file for each stem.")
+    return {name: paths[0] for name, paths in found.items()}
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(f"'{name}'" for name in names[:_NAMED]) + more

@@ -1,0 +1,118 @@
+"""Networks by name: those of the paper, any of segmentation_models.pytorch, and MONAI's in 2D and 3D."""
+
+from torch import nn
+
+from sizewise.checks import closest
+from sizewise.errors import BadInput
+from sizewise.models.encoder_weights import STRIDES
+from sizewise.models.monai_nets import MONAI_NETS
+from sizewise.models.smp import ARCHITECTURES, SIZE_MULTIPLE, build_smp
+
+PAPER_NAMES = {
+    "r50-fpn": "fpn-resnet50",
+    "r50-unet": "unet-resnet50",
+    "r101-fpn": "fpn-resnet101",
+    "r101-unet": "unet-resnet101",
+    "3d-unet": "monai-dynunet",
+}
+
+
+def build_model(
+    name: str,
+    *,
+    spatial_dims: int,
+    in_channels: int,
+    out_channels: int,
+    encoder_weights: str = "none",
+    encoder_stride: str = "auto",
+) -> nn.Module:
+    """A network that maps images (N, C, *S) to raw scores (N, K, *S), for sizes that :func:`size_multiple` divides.
+
+    Args:
+        name: one of :func:`model_names`; ``ARCH-ENCODER`` for any architecture and encoder of
+            segmentation_models.pytorch, as ``deeplabv3plus-resnet34``; or the paper's words, as ``R50-FPN``.
+        spatial_dims: 2 or 3; SMP's networks are 2D.
+        in_channels: the first convolution of a trained encoder is adapted to them.
+        out_channels: classes, or channels of a sigmoid.
+        encoder_weights: ``"none"``, ``"imagenet"`` (fetched by SMP), or a local file; see
+            :func:`~sizewise.models.encoder_weights.load_encoder_weights`.
+        encoder_stride: of a ResNet: ``"v1.5"`` as torchvision, ``"v1"`` with the stride on the first 1×1, or
+            ``"auto"``: what the file of weights needs, see :func:`~sizewise.models.encoder_weights.stride_layout`.
+
+    Weights are drawn from torch's global generator. In training, batch norm needs more than one value per channel at
+    the lowest resolution: a batch of one image at exactly the size multiple is too small.
+
+    >>> import torch
+    >>> model = build_model("monai-unet-small", spatial_dims=2, in_channels=1, out_channels=3)
+    >>> model(torch.zeros(2, 1, 16, 16)).shape
+    torch.Size([2, 3, 16, 16])
+    """
+    name = canonical_name(name)
+    if encoder_stride not in STRIDES:
+        raise BadInput(f"model {name}: encoder_stride must be one of {', '.join(STRIDES)}, got {encoder_stride!r}.")
+    if spatial_dims not in (2, 3):
+        raise BadInput(f"model {name}: spatial_dims must be 2 or 3, got {spatial_dims!r}.")
+    if in_channels < 1 or out_channels < 1:
+        raise BadInput(
+            f"model {name}: it needs at least one channel in and one out, got in_channels={in_channels} and "
+            f"out_channels={out_channels}."
+        )
+    if name in MONAI_NETS:
+        if encoder_weights != "none" or encoder_stride != "auto":
+            raise BadInput(
+                f"model {name} has no encoder with weights of its own; encoder_weights must be 'none', got "
+                f"{encoder_weights!r}. Models with one are ARCH-ENCODER, as fpn-resnet50."
+            )
+        return MONAI_NETS[name].build(spatial_dims, in_channels, out_channels)
+    if spatial_dims != 2:
+        raise BadInput(f"model {name} is for 2D images and the data is 3D. In 3D there are {', '.join(MONAI_NETS)}.")
+    arch, _, encoder = name.partition("-")
+    return build_smp(
+        arch,
+        encoder,
+        in_channels=in_channels,
+        out_channels=out_channels,
+        encoder_weights=encoder_weights,
+        encoder_stride=encoder_stride,
+    )
+
+
+def model_names() -> tuple[str, ...]:
+    """The names to offer: the paper's networks and MONAI's. Any other ``ARCH-ENCODER`` of SMP is known too.
+
+    >>> "fpn-resnet50" in model_names(), "monai-unet" in model_names()
+    (True, True)
+    """
+    return tuple(dict.fromkeys((*PAPER_NAMES.values(), *MONAI_NETS)))
+
+
+def canonical_name(name: str) -> str:
+    """The name that files and tables carry, from any spelling of it. The encoder is not looked up yet.
+
+    >>> canonical_name("R50-FPN"), canonical_name("DeepLabV3Plus-resnet34")
+    ('fpn-resnet50', 'deeplabv3plus-resnet34')
+    """
+    folded = name.strip().lower()
+    folded = PAPER_NAMES.get(folded, folded)
+    if folded in MONAI_NETS:
+        return folded
+    arch, _, encoder = folded.partition("-")
+    if arch in ARCHITECTURES and encoder:
+        return folded
+    raise BadInput(
+        f"there is no model {name!r}.{closest(name, (*model_names(), *PAPER_NAMES))} The models are "
+        f"{', '.join(model_names())}; and ARCH-ENCODER of segmentation_models.pytorch, as deeplabv3plus-resnet34, "
+        f"where ARCH is one of {', '.join(ARCHITECTURES)}."
+    )
+
+
+def size_multiple(name: str) -> int:
+    """What every spatial size of the input has to be a multiple of.
+
+    Use :func:`~sizewise.models.padding.pad_to_multiple` on other sizes.
+
+    >>> size_multiple("fpn-resnet50"), size_multiple("monai-unet-small")
+    (32, 4)
+    """
+    name = canonical_name(name)
+    return MONAI_NETS[name].size_multiple if name in MONAI_NETS else SIZE_MULTIPLE

@@ -1,0 +1,35 @@
+"""Checkpoints: the best weights, and the whole state to resume from. Written whole or not at all."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sizewise.errors import BadInput
+from sizewise.train.run_folder import replacing
+
+
+def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
+    """Write tensors and plain values; the old file stays until the new one is complete on disk."""
+    with replacing(path) as partial:
+        torch.save(content, partial)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Read one back, on the CPU, without executing anything that the file might carry.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_checkpoint(Path(folder) / "last.pt", {"epoch": 3})
+    ...     load_checkpoint(Path(folder) / "last.pt")
+    {'epoch': 3}
+    """
+    if not path.exists():
+        raise BadInput(f"there is no checkpoint {path}. Train the run to the end, or continue it with --resume.")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise BadInput(f"the checkpoint {path} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise BadInput(f"the checkpoint {path} holds no run.")
+    return content

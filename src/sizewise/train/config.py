@@ -1,0 +1,176 @@
+"""The settings of a run: typed, frozen, complete, and addressed by their hash."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from sizewise.errors import BadInput
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides what a run computes. Two runs with the same hash are the same run.
+
+    Attributes:
+        data: a path, or the name of a built-in data set.
+        data_name: forces a layout where ``data`` could be read in several ways.
+        merge: all foreground classes become one.
+        classes_csv: the table of mask colours, where masks are coloured.
+        modality: what the channels are, such as ("CT",), where the files do not say.
+        ignore_index: the mask value of pixels without a label; None: the data set's own.
+        model: a name that ``build_model`` knows.
+        encoder_weights: "none", "imagenet", or a file.
+        loss: a name that ``sizewise.loss`` knows.
+        weight: λ of the loss's second term; None: the loss's own default.
+        loss_options: further options of ``sizewise.loss``, as (name, value) pairs.
+        activation: "auto" is the data set's; "sigmoid" makes a binary problem one channel, where Dice-type terms see
+            the foreground alone.
+        seed: of initialisation, data order and augmentation. The split has its own seed: losses and seeds are
+            compared on the same cases.
+        split_seed: of the split, where the data set's authors gave none.
+        recipe: where the following came from.
+        size: images are resized to it; () leaves them as they are.
+        spacing: volumes are resampled to it, in mm; () leaves them as they are.
+        patch: training sees crops of this size; () is the whole image.
+        oversample: the share of each batch whose crops are centred on a foreground pixel.
+        augment: "none", "flip", "picture", "street" or "volume".
+        epochs: how often.
+        steps_per_epoch: 0: as many as one pass over the training cases takes.
+        batch_size: over all devices.
+        optimizer: "adam", or "sgd" with Nesterov momentum.
+        learning_rate: at the start.
+        minimum_learning_rate: where the polynomial ends.
+        momentum: of SGD.
+        weight_decay: of the optimizer.
+        clip_norm: largest norm of the gradient; 0: no limit.
+        schedule: "plateau" halves when the validation loss has not fallen for ``patience`` epochs; "poly" falls as
+            (1 − t/T)^power by epoch, "poly-step" by iteration; "constant" stays.
+        power: of the polynomial.
+        patience: of the plateau, in epochs.
+        validate_every: epochs between validations; the last epoch is always validated.
+        precision: "float32" or "bfloat16" (mixed); "auto" is bfloat16 on a GPU that has it.
+        nsd_tolerance: in mm, or pixels where the spacing is unknown.
+    """
+
+    data: str
+    data_name: str = ""
+    merge: bool = False
+    classes_csv: str = ""
+    ignore_index: int | None = None
+    modality: tuple[str, ...] = ()
+    model: str = "monai-unet-small"
+    encoder_weights: str = "none"
+    loss: str = "RCE"
+    weight: float | None = None
+    loss_options: tuple[tuple[str, Any], ...] = ()
+    activation: Literal["auto", "softmax", "sigmoid"] = "auto"
+    seed: int = 0
+    split_seed: int = 0
+    recipe: str = "auto"
+    size: tuple[int, ...] = ()
+    spacing: tuple[float, ...] = ()
+    patch: tuple[int, ...] = ()
+    oversample: float = 0.0
+    augment: Literal["none", "flip", "picture", "street", "volume"] = "flip"
+    epochs: int = 10
+    steps_per_epoch: int = 0
+    batch_size: int = 8
+    optimizer: Literal["adam", "sgd"] = "adam"
+    learning_rate: float = 1e-3
+    minimum_learning_rate: float = 0.0
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    clip_norm: float = 0.0
+    schedule: Literal["constant", "plateau", "poly", "poly-step"] = "constant"
+    power: float = 0.9
+    patience: int = 5
+    validate_every: int = 1
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    nsd_tolerance: float = 1.0
+
+    def __post_init__(self) -> None:
+        limits = {"epochs": 1, "batch_size": 1, "validate_every": 1, "steps_per_epoch": 0, "patience": 0, "seed": 0}
+        for name, least in limits.items():
+            if getattr(self, name) < least:
+                raise BadInput(f"{flag(name)} must be at least {least}, got {getattr(self, name)}.")
+        if not self.learning_rate > 0:
+            raise BadInput(f"{flag('learning_rate')} must be above 0, got {self.learning_rate:g}.")
+        if not 0 <= self.oversample <= 1:
+            raise BadInput(f"{flag('oversample')} is a share of the batch, between 0 and 1, got {self.oversample:g}.")
+        for name, least in (("size", 1), ("patch", 1), ("spacing", 0)):
+            if any(not one >= least or one == 0 for one in getattr(self, name)):
+                raise BadInput(f"{flag(name)} must be positive along every axis, got {getattr(self, name)}.")
+
+    @property
+    def hash(self) -> str:
+        """Eight letters of the SHA-256 of the settings.
+
+        >>> RunConfig(data="synthetic").hash == RunConfig(data="synthetic", seed=1).hash
+        False
+        """
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:8]
+
+    def to_json(self) -> str:
+        """The settings as text, in a fixed order."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> "RunConfig":
+        """The settings that :meth:`to_json` wrote.
+
+        >>> config = RunConfig(data="synthetic", size=(64, 64), loss_options=(("smooth", 1.0),))
+        >>> RunConfig.from_json(config.to_json()) == config
+        True
+        """
+        values = json.loads(text)
+        known = {field.name for field in fields(RunConfig)}
+        if unknown := sorted(set(values) - known):
+            raise BadInput(
+                f"the run's config has settings that this version does not know: {', '.join(unknown)}. "
+                "It was written by another version of sizewise."
+            )
+        for name in ("size", "spacing", "patch", "modality"):
+            values[name] = tuple(values.get(name, ()))
+        pairs = values.get("loss_options", ())
+        values["loss_options"] = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in pairs)
+        return RunConfig(**values)
+
+    def differences(self, other: "RunConfig") -> list[str]:
+        """What differs, one sentence per setting."""
+        mine, theirs = asdict(self), asdict(other)
+        return [f"{flag(name)}: {mine[name]!r}, not {theirs[name]!r}" for name in mine if mine[name] != theirs[name]]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How and where a run is carried out. It does not decide what is computed, beyond rounding.
+
+    Attributes:
+        accelerator: "auto", "cpu" or "cuda".
+        devices: how many.
+        nodes: how many machines.
+        deterministic: the same bits from run to run on a GPU, at a cost in speed.
+        workers: threads that decode files; 0: one per core.
+        keep_on_device: "auto" keeps data that fit in device memory; "never" streams from disk.
+        save_seconds: at least this long between two saves of the state.
+        graphs: "auto" captures the step in a CUDA graph on one GPU; "off" runs it eagerly.
+    """
+
+    accelerator: Literal["auto", "cpu", "cuda"] = "auto"
+    devices: int = 1
+    nodes: int = 1
+    deterministic: bool = False
+    workers: int = 0
+    keep_on_device: Literal["auto", "never"] = "auto"
+    save_seconds: float = 20.0
+    graphs: Literal["auto", "off"] = "auto"
+
+
+def flag(name: str) -> str:
+    """How a setting is called on the command line.
+
+    >>> flag("learning_rate")
+    '--learning-rate'
+    """
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,80 @@
+"""The store for data sets that are larger than memory: decoded once to a cache folder, then mapped from there."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import sizewise
+from sizewise.data.dataset import Case, Dataset
+from sizewise.train.preparation import Preparation
+from sizewise.train.store import Prepared, Store, label_channels, pack
+
+DTYPES = {"torch.uint8": np.uint8, "torch.float16": np.float16}
+
+
+def cached_store(
+    dataset: Dataset, cases: Sequence[Case], preparation: Preparation, decoded: Iterator[Prepared]
+) -> Store:
+    """The store of these cases, read from the cache folder, which is filled first where it does not hold them.
+
+    The folder is ``SIZEWISE_CACHE``, or ``~/.cache/sizewise``; each entry can be deleted at any time between runs.
+    """
+    root = Path(os.environ.get("SIZEWISE_CACHE") or Path.home() / ".cache" / "sizewise")
+    folder = root / f"{dataset.name}-{_key(dataset, cases, preparation)}"
+    if not (folder / "index.json").exists():
+        root.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=root))
+        try:
+            _write(partial, decoded)
+            if not folder.exists():
+                os.replace(partial, folder)  # another process may have won: then its entry is the same
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    index = json.loads((folder / "index.json").read_text())
+    with np.load(folder / "points.npz") as saved:
+        points = [tuple(saved[f"{i}_{j}"] for j in range(n)) for i, n in enumerate(index["points"])]
+    shapes = [tuple(shape) for shape in index["shapes"]]
+    images, labels = (_mapped(folder / f"{name}.bin", index[name]) for name in ("images", "labels"))
+    return pack(cases, images, labels, shapes, points, label_channels=index["label_channels"])
+
+
+def _mapped(file: Path, dtype: str) -> Tensor:
+    # copy-on-write: torch wants a writable array, and the file must not change
+    return torch.from_numpy(np.memmap(file, dtype=DTYPES[dtype], mode="c"))
+
+
+def _write(folder: Path, decoded: Iterator[Prepared]) -> None:
+    index: dict[str, object] = {}
+    shapes, counts = [], []
+    points: dict[str, np.ndarray] = {}
+    with open(folder / "images.bin", "wb") as images, open(folder / "labels.bin", "wb") as labels:
+        for number, one in enumerate(decoded):
+            images.write(one.image.contiguous().numpy().tobytes())
+            labels.write(one.labels.contiguous().numpy().tobytes())
+            shapes.append(list(one.image.shape))
+            counts.append(len(one.points))
+            points |= {f"{number}_{j}": array for j, array in enumerate(one.points)}
+            index |= {"images": str(one.image.dtype), "labels": str(one.labels.dtype)}
+            index["label_channels"] = label_channels(one)
+    np.savez(folder / "points.npz", **points)  # type: ignore[arg-type]
+    (folder / "index.json").write_text(json.dumps(index | {"shapes": shapes, "points": counts}))
+
+
+def _key(dataset: Dataset, cases: Sequence[Case], preparation: Preparation) -> str:
+    """Changes with the version, the preparation, and each file's name, size and time."""
+    parts = [sizewise.__version__, preparation.to_json(), repr(dataset.reader), repr(dataset.classes)]
+    for case in cases:
+        for file in (*case.images, *case.target):
+            if file is not None and file.exists():
+                stat = file.stat()
+                parts.append(f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}")
+        parts.append(case.name)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

@@ -1,0 +1,91 @@
+"""The history of a run: one row per epoch, as CSV, in TensorBoard, and as a line on the screen."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sizewise.train.run_folder import write_atomically
+from sizewise.train.validation import Validation
+
+Row = dict[str, float]
+
+
+def epoch_row(
+    *,
+    epoch: int,
+    learning_rate: float,
+    train: dict[str, float],
+    validation: Validation | None,
+    train_seconds: float,
+    seconds: float,
+) -> Row:
+    """All that is known after an epoch. Names end in the class id where they belong to a class."""
+    row: Row = {"epoch": epoch, "learning_rate": learning_rate}
+    row |= {f"train_{name}": value for name, value in train.items()}
+    if validation is not None:
+        row |= {"val_loss": validation.loss, "val_dsc": validation.score}
+        row |= {f"val_{name}": value for name, value in validation.terms.items()}
+        for number, values in enumerate(
+            zip(validation.dsc, validation.dsc_pooled, validation.size_error, strict=True), start=1
+        ):
+            names = (f"val_dsc_{number}", f"val_dsc_pooled_{number}", f"val_size_error_{number}")
+            row |= dict(zip(names, values, strict=True))
+    return row | {"train_seconds": train_seconds, "seconds": seconds}
+
+
+def write_history(path: Path, rows: Sequence[Row]) -> None:
+    """All rows; an epoch that was not validated has empty cells."""
+    columns = list(dict.fromkeys(name for row in sorted(rows, key=len, reverse=True) for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+    write_atomically(path, text.getvalue())
+
+
+def read_history(path: Path) -> list[Row]:
+    """The rows of a history.csv, without its empty cells."""
+    with open(path, newline="") as file:
+        rows = csv.DictReader(file)
+        return [{name: float(value) for name, value in row.items() if value not in ("", None)} for row in rows]
+
+
+def epoch_line(row: Row, *, epochs: int, seconds_left: float) -> str:
+    """One line for the screen.
+
+    >>> epoch_line({"epoch": 3, "train_loss": 0.5, "learning_rate": 0.001, "seconds": 2.0}, epochs=10, seconds_left=75)
+    'epoch  3/10  loss 0.5000  lr 0.001  2.0 s  1:15 left'
+    """
+    parts = [f"epoch {int(row['epoch']):>{len(str(epochs))}}/{epochs}", f"loss {row['train_loss']:.4f}"]
+    if "val_loss" in row:
+        parts += [f"val loss {row['val_loss']:.4f}", f"val DSC {row['val_dsc']:.4f}"]
+    minutes, seconds = divmod(round(seconds_left), 60)
+    parts += [f"lr {row['learning_rate']:.3g}", f"{row['seconds']:.1f} s", f"{minutes}:{seconds:02d} left"]
+    return "  ".join(parts)
+
+
+class Board:
+    """TensorBoard's event file. Epochs that a resumed run repeats replace the old ones."""
+
+    def __init__(self, folder: Path, *, first_epoch: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.writer: Any = SummaryWriter(str(folder), purge_step=first_epoch)
+
+    def add(self, row: Row) -> None:
+        """Add one epoch."""
+        for name, value in row.items():
+            if name != "epoch" and math.isfinite(value):
+                self.writer.add_scalar(name.replace("_", "/", 1), value, int(row["epoch"]))
+
+    def close(self) -> None:
+        """Write what is waiting."""
+        self.writer.close()
+
+
+def _cell(value: float) -> str:
+    return "" if isinstance(value, float) and math.isnan(value) else repr(value)

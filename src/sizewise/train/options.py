@@ -1,0 +1,58 @@
+"""From words on the command line to settings, with a sentence for each that makes no sense."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from sizewise.checks import closest
+from sizewise.errors import BadInput
+from sizewise.train.config import RunConfig, flag
+
+LOSS_OPTIONS = ("temperature", "gamma", "smooth", "class_reduction", "scope", "classes")
+
+
+def run_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a RunConfig from what was given, by name. Sizes are texts such as 352x352.
+
+    >>> run_settings({"data": "synthetic", "size": "64x64", "temperature": 5.0})
+    {'data': 'synthetic', 'size': (64, 64), 'loss_options': (('temperature', 5.0),)}
+    """
+    known = {field.name for field in fields(RunConfig)}
+    settings = {name: value for name, value in given.items() if name in known}
+    for name, number in (("size", int), ("patch", int), ("spacing", float)):
+        if name in settings:
+            settings[name] = parse_sizes(settings[name], number, name)
+    if "modality" in settings:
+        settings["modality"] = tuple(word.strip() for word in settings["modality"].split(",") if word.strip())
+    if isinstance(settings.get("classes_csv"), Path):
+        settings["classes_csv"] = str(settings["classes_csv"])
+    options = tuple((name, given[name]) for name in LOSS_OPTIONS if name in given)
+    if options:
+        settings["loss_options"] = options
+    check_words(settings)
+    return settings
+
+
+def parse_sizes(text: str, number: type, name: str) -> tuple:
+    """Numbers with x or a comma between them; the word ``stored`` is ().
+
+    >>> parse_sizes("1.5x1.5x2", float, "spacing"), parse_sizes("stored", int, "size")
+    ((1.5, 1.5, 2.0), ())
+    """
+    if text == "stored":
+        return ()
+    try:
+        return tuple(number(part) for part in text.lower().replace(",", "x").split("x"))
+    except ValueError as error:
+        example = "352x352" if number is int else "1.5x1.5x2"
+        raise BadInput(f"{flag(name)} must be numbers as {example}, or the word stored, got {text!r}.") from error
+
+
+def check_words(settings: dict[str, Any]) -> None:
+    """Settings that are one of a few words must be one of them."""
+    for name, hint in get_type_hints(RunConfig).items():
+        if name in settings and get_origin(hint) is not None and all(isinstance(one, str) for one in get_args(hint)):
+            allowed, value = get_args(hint), settings[name]
+            if value not in allowed:
+                words = ", ".join(allowed)
+                raise BadInput(f"{flag(name)} must be one of {words}, got {value!r}.{closest(value, allowed)}")

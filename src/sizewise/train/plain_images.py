@@ -1,0 +1,77 @@
+"""A folder of images without targets, for predicting: every picture, or every volume, is a case."""
+
+from pathlib import Path
+
+from sizewise.data.dataset import Case, Dataset
+from sizewise.data.label_rule import LabelRule
+from sizewise.data.picture_reader import PictureReader, RegionReader
+from sizewise.data.pictures import is_picture
+from sizewise.data.volumes import NIFTI_ENDINGS, VolumeReader
+from sizewise.errors import BadInput
+
+
+def plain_images(path: Path, like: Dataset, *, channels: int, axes: str) -> Dataset:
+    """The images at ``path`` (a folder or one file) as cases of a data set like the one that was trained on.
+
+    ``axes`` is how the training volumes were turned, see VolumeReader. Several modalities of a volume are told apart
+    as nnU-Net does: CASE_0000.nii.gz, CASE_0001.nii.gz.
+    """
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    files = [file for file in files if file.is_file() and not file.name.startswith(".")]
+    volumes = [file for file in files if file.name.endswith(NIFTI_ENDINGS)]
+    pictures = [file for file in files if is_picture(file)]
+    found = volumes if like.spatial_dims == 3 or (volumes and not pictures) else pictures
+    if not found:
+        wanted = "NIfTI volumes" if like.spatial_dims == 3 else "PNG, JPEG, BMP or TIFF pictures"
+        raise BadInput(f"'{path}' has no images that this {like.spatial_dims}D run can read. Wanted {wanted}.")
+    cases = _by_modality(found, channels) if found is volumes else [Case(_stem(file), (file,)) for file in found]
+    names = [case.name for case in cases]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadInput(f"'{path}' has several images called {', '.join(twice[:5])}: their label maps would overwrite.")
+    return Dataset(
+        name=like.name,
+        classes=like.classes,
+        cases=tuple(cases),
+        reader=_reader(like, found is volumes, channels, axes),
+        spatial_dims=like.spatial_dims,
+        modality=like.modality,
+        activation=like.activation,
+        ignore_index=like.ignore_index,
+    )
+
+
+def _reader(like: Dataset, volumes: bool, channels: int, axes: str) -> PictureReader | RegionReader | VolumeReader:
+    if volumes:
+        regions = tuple((k + 1,) for k in range(len(like.classes))) if like.activation == "sigmoid" else ()
+        order = tuple(range(1, len(like.classes) + 1)) if regions else ()
+        values = tuple(range(len(like.classes) + (1 if regions else 0)))
+        return VolumeReader(
+            values,
+            spatial_dims=like.spatial_dims,
+            axes="canonical" if axes == "canonical" else "stored",
+            regions=regions,
+            region_order=order,
+        )
+    if like.activation == "sigmoid":
+        return RegionReader(like.classes, channels=channels)
+    return PictureReader(LabelRule("ids", len(like.classes)), channels)
+
+
+def _by_modality(files: list[Path], channels: int) -> list[Case]:
+    numbered = [file for file in files if _stem(file)[-5:-4] == "_" and _stem(file)[-4:].isdigit()]
+    if len(numbered) < len(files):
+        return [Case(_stem(file), (file,)) for file in files]
+    groups: dict[str, list[Path]] = {}
+    for file in numbered:
+        groups.setdefault(_stem(file)[:-5], []).append(file)
+    for name, members in groups.items():
+        if len(members) != channels:
+            raise BadInput(f"case {name} has {len(members)} files, but the run was trained on {channels} modalities.")
+    return [Case(name, tuple(members)) for name, members in groups.items()]
+
+
+def _stem(file: Path) -> str:
+    for ending in NIFTI_ENDINGS:
+        if file.name.endswith(ending):
+            return file.name[: -len(ending)]
+    return file.stem

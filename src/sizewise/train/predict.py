@@ -1,0 +1,111 @@
+"""Label maps from a trained run, for a data set or a folder of images, in the geometry of each image."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sizewise.checks import check_word
+from sizewise.data.dataset import Case, Dataset
+from sizewise.data.recognise import open_dataset
+from sizewise.data.split import Split
+from sizewise.errors import BadInput
+from sizewise.progress import track
+from sizewise.train.config import RunConfig, Runtime
+from sizewise.train.failures import explained
+from sizewise.train.plain_images import plain_images
+from sizewise.train.preparation import Preparation
+from sizewise.train.run import make_fabric
+from sizewise.train.run_folder import read_config
+from sizewise.train.scoring import load_best, predict_cases
+from sizewise.train.task import make_task
+
+SUBSETS = ("test", "validation", "train", "all")
+
+
+def predict_folder(
+    run: Path, data: str, *, out: Path, subset: str = "test", device: str = "auto", say: Callable[[str], None] = print
+) -> list[Path]:
+    """Write a label map for each case; returns the files.
+
+    Args:
+        run: a run folder with best.pt.
+        data: a data set, a folder of images without masks, or one image.
+        out: where the label maps go; existing ones of the same cases are replaced.
+        subset: of a data set: "test", "validation", "train" as the run split it (or the data set's own), or "all".
+        device: "auto", "cpu" or "cuda".
+        say: takes lines for the screen.
+    """
+    config = read_config(run)
+    trained = read_problem(run)
+    preparation = Preparation.from_json(_text(run / "preparation.json"))
+    dataset, cases = _cases(run, config, data, trained, subset, channels=len(preparation.mean))
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"--out {out} is a file; name a folder.")
+    task = make_task(config, dataset, Split((), (), ()))
+    fabric = make_fabric(config, Runtime(accelerator=device))  # type: ignore[arg-type]
+    model = load_best(config, task, run, device=fabric.device, in_channels=len(preparation.mean))
+    out.mkdir(parents=True, exist_ok=True)
+    files = []
+    with explained(config, run):
+        predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
+        for case, _, labels in track(predicted, what="Predicting", total=len(cases)):
+            files.append(dataset.reader.write(labels, case, out))
+    say(f"{len(files)} label maps of {', '.join(task.foreground)} → {out}")
+    return files
+
+
+def read_problem(run: Path) -> dict[str, Any]:
+    """What :func:`~sizewise.train.task.problem_json` wrote."""
+    values = json.loads(_text(run / "problem.json"))
+    return values | {"classes": tuple(values["classes"]), "modality": tuple(values["modality"])}
+
+
+def _cases(
+    run: Path, config: RunConfig, data: str, trained: dict[str, Any], subset: str, *, channels: int
+) -> tuple[Dataset, list[Case]]:
+    try:
+        check_word("predict", "--subset", subset, SUBSETS)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    axes = trained.pop("axes")
+    like = Dataset(cases=(), reader=None, **trained)  # type: ignore[arg-type]
+    path = Path(data)
+    try:
+        dataset = open_dataset(
+            data,
+            name=config.data_name if data == config.data else "",
+            merge=config.merge,
+            classes_csv=Path(config.classes_csv) if config.classes_csv else None,
+            ignore_index=config.ignore_index,
+            seed=config.split_seed,
+            modality=config.modality,
+        )
+    except BadInput as error:
+        if not path.exists():
+            raise
+        try:
+            plain = plain_images(path, like, channels=channels, axes=axes)
+        except BadInput as other:
+            raise BadInput(f"{error} As a folder of images: {other}") from other
+        return plain, list(plain.cases)
+    if any(getattr(dataset, name) != getattr(like, name) for name in ("spatial_dims", "classes", "activation")):
+        raise BadInput(
+            f"the run was trained on {like.spatial_dims}D {like.name} with classes {', '.join(like.classes)}, and "
+            f"{data} is {dataset.spatial_dims}D {dataset.name} with {', '.join(dataset.classes)}. To predict its "
+            "images anyway, give the folder that holds nothing but them."
+        )
+    if subset == "all":
+        return dataset, list(dataset.cases)
+    names = set(getattr(Split.from_json(_text(run / "split.json")), subset))
+    chosen = [case for case in dataset.cases if case.name in names] if data == config.data else []
+    chosen = chosen or [case for case in dataset.cases if case.subset == subset]
+    if not chosen:
+        raise BadInput(f"{data} has no cases of the subset {subset!r}. Use --subset all.")
+    return dataset, chosen
+
+
+def _text(path: Path) -> str:
+    if not path.exists():
+        raise BadInput(f"{path.parent} is no trained run: it has no {path.name}.")
+    return path.read_text()

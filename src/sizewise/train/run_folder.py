@@ -1,0 +1,132 @@
+"""The run folder: what is written where, and that nothing in it is ever half written.
+
+| file | holds |
+|---|---|
+| config.json | the resolved settings; its name in tables is their hash |
+| versions.json | sizewise, torch, device, and how the run was carried out |
+| split.json | the cases of train, validation and test |
+| problem.json | classes, dimensions, modality: what predicting needs to know of the data |
+| preparation.json | how images are resized and scaled |
+| history.csv | one row per epoch |
+| best.pt, last.pt | weights chosen on validation; state to resume from |
+| cases.csv | scores of the test cases; written last, so its presence means that the run is complete |
+| curves.svg, curves.png, tensorboard/ | the same history to look at |
+"""
+
+import contextlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import sizewise
+from sizewise.errors import BadInput
+from sizewise.train.config import RunConfig, Runtime
+
+
+def write_atomically(path: Path, data: bytes | str) -> None:
+    """Replace a file in one step: a reader, or a kill, sees the old file or the new one, never a part.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "a.txt", "whole")
+    ...     (Path(folder) / "a.txt").read_text()
+    'whole'
+    """
+    with replacing(path) as partial:
+        partial.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file beside ``path`` that takes its place when the block ends well, and vanishes when it does not."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield partial
+        with open(partial, "rb+") as file:
+            os.fsync(file.fileno())  # on disk before it gets the name
+        partial.chmod(0o666 & ~_umask())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def open_run(folder: Path, config: RunConfig, *, resume: bool) -> None:
+    """Make the folder, or make sure that it holds this very run."""
+    settings = folder / "config.json"
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"--out {folder} is a file; name a folder.")
+    if not settings.exists():
+        if folder.exists() and any(not one.name.startswith(".") and one.name != "run.lock" for one in folder.iterdir()):
+            raise BadInput(f"--out {folder} holds other files and no run. Name a new folder.")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(settings, config.to_json())
+        return
+    found = read_config(folder)
+    if found != config:
+        differences = "; ".join(config.differences(found))
+        raise BadInput(f"{folder} holds a run with other settings ({differences}). Use another --out.")
+    if not resume:
+        state = "finished" if is_finished(folder) else "unfinished"
+        raise BadInput(f"{folder} holds this run already, {state}. Continue it with --resume, or use another --out.")
+
+
+def read_config(folder: Path) -> RunConfig:
+    """The settings of the run in a folder."""
+    settings = folder / "config.json"
+    if not settings.exists():
+        raise BadInput(f"{folder} is no run folder: it has no config.json. `sizewise train --out {folder}` makes one.")
+    try:
+        return RunConfig.from_json(settings.read_text())
+    except (json.JSONDecodeError, TypeError) as error:
+        raise BadInput(f"{settings} cannot be read: {error}.") from error
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the run was trained and scored to the end."""
+    return (folder / "cases.csv").exists()
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Only one process works in a run folder. The lock dies with its process."""
+    import fcntl
+
+    with open(folder / "run.lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise BadInput(f"{folder}: another process is working on this run. Wait for it, or stop it.") from error
+        yield
+
+
+def write_versions(folder: Path, runtime: Runtime, device: torch.device) -> None:
+    """Record what the run was made with."""
+    import monai
+    import numpy as np
+
+    record: dict[str, Any] = {
+        "sizewise": sizewise.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "monai": monai.__version__,
+        "numpy": np.__version__,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "cpu",
+        "cuda": torch.version.cuda,
+        "threads": torch.get_num_threads(),
+        "runtime": vars(runtime),
+    }
+    write_atomically(folder / "versions.json", json.dumps(record, indent=1))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,93 @@
+"""The chosen weights on the test cases, each in its own geometry, and their scores."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+
+from sizewise.data.dataset import Case, Image
+from sizewise.metrics.case import RegionScore
+from sizewise.metrics.label_maps import LabelMaps, score_label_maps
+from sizewise.metrics.workers import available_cores
+from sizewise.models.build import size_multiple
+from sizewise.progress import track
+from sizewise.train.checkpoint import load_checkpoint
+from sizewise.train.config import RunConfig
+from sizewise.train.inference import predict_image
+from sizewise.train.preparation import Preparation
+from sizewise.train.task import Task, make_model
+
+
+def load_best(config: RunConfig, task: Task, folder: Path, *, device: torch.device, in_channels: int) -> nn.Module:
+    """The network with the weights that were best on validation."""
+    state = load_checkpoint(folder / "best.pt")
+    plain = replace(config, encoder_weights="none")  # the checkpoint has them
+    model = make_model(plain, task, in_channels=in_channels)
+    model.load_state_dict(state["model"])
+    if device.type == "cuda" and task.dataset.spatial_dims == 2:
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return model.to(device).eval()
+
+
+@torch.inference_mode()
+def predict_cases(
+    config: RunConfig,
+    task: Task,
+    preparation: Preparation,
+    model: nn.Module,
+    cases: Sequence[Case],
+    *,
+    fabric: Fabric,
+) -> Iterator[tuple[Case, Image, np.ndarray]]:
+    """Each case with its image and its label map, (*S) or (C, *S), in the image's geometry."""
+    multiple = size_multiple(config.model)
+    for case in cases:
+        image = task.dataset.reader.image(case)
+        with fabric.autocast():
+            labels = predict_image(
+                model,
+                image,
+                preparation,
+                patch=config.patch,
+                multiple=multiple,
+                sigmoid=task.sigmoid,
+                multilabel=task.multilabel,
+                device=fabric.device,
+            )
+        yield case, image, labels
+
+
+def score_cases(
+    config: RunConfig,
+    task: Task,
+    preparation: Preparation,
+    model: nn.Module,
+    names: tuple[str, ...],
+    *,
+    fabric: Fabric,
+) -> dict[str, list[RegionScore]]:
+    """Predict and score: the device predicts while a process per core measures surfaces."""
+    cases = task.cases(names)[fabric.global_rank :: fabric.world_size]
+    predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
+    maps = (
+        LabelMaps(case.name, labels, task.dataset.reader.target(case), image.spacing)
+        for case, image, labels in predicted
+    )
+    scored = score_label_maps(
+        maps,
+        expected=len(cases),
+        classes=len(task.foreground),
+        nsd_tolerance=config.nsd_tolerance,
+        ignore_index=task.dataset.ignore_index,
+        jobs=max(1, available_cores() // fabric.world_size),
+    )
+    scores = dict(track(scored, what="Scoring test cases", total=len(cases)))
+    if fabric.world_size > 1:
+        everyone: list[dict[str, list[RegionScore]]] = [{} for _ in range(fabric.world_size)]
+        torch.distributed.all_gather_object(everyone, scores)
+        scores = {name: value for part in everyone for name, value in part.items()}
+    return {name: scores[name] for name in names}

@@ -1,0 +1,76 @@
+"""What ``sizewise train`` does: resolve, run, and show the result."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from sizewise.errors import BadInput
+from sizewise.metrics.summary import ClassSummary, summarise
+from sizewise.metrics.table import read_cases
+from sizewise.train.config import RunConfig, Runtime
+
+
+def start_run(settings: dict[str, Any], machine: dict[str, Any], *, out: Path | None, resume: bool) -> Path:
+    """Carry out a run and print its scores; returns the run folder."""
+    from sizewise.cli.show import show_next, show_table
+    from sizewise.train.resolve import resolve
+    from sizewise.train.run import run_training
+
+    if machine["accelerator"] not in ("auto", "cpu", "cuda"):
+        raise BadInput(f"--device must be auto, cpu or cuda, got {machine['accelerator']!r}.")
+    if min(machine["devices"], machine["nodes"]) < 1:
+        raise BadInput("--devices and --nodes must be at least 1.")
+    config, dataset = resolve(settings)
+    folder = out or default_folder(config, dataset.name)
+    run_training(config, dataset, folder=folder, runtime=Runtime(**machine), resume=resume)
+    if int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))):
+        return folder
+    names = dict(enumerate(_foreground(dataset), start=1))
+    rows = [score_cells(names.get(one.class_id, ""), one) for one in summarise(read_cases(folder / "cases.csv"))]
+    show_table(f"Test scores of {folder}", SCORE_COLUMNS, rows)
+    print(f"Curves: {folder / 'curves.png'}   every case: {folder / 'cases.csv'}")
+    show_next(f"sizewise predict {folder} --data PATH --out predictions")
+    return folder
+
+
+SCORE_COLUMNS = (
+    "class",
+    "cases",
+    "DSC",
+    "IoU",
+    "NSD",
+    "HD95",
+    "size error",
+    "DSC pooled",
+    "IoU pooled",
+    "missed",
+    "TN",
+)
+
+
+def score_cells(name: str, one: ClassSummary) -> list[str]:
+    """A line of the table: means over cases, then the pooled scores."""
+    values = [one.means.get(metric) for metric in ("dsc", "iou", "nsd", "hd95", "size_error")]
+    pooled = [one.pooled.get("dsc_pooled"), one.pooled.get("iou_pooled")]
+    shown = [number(value) for value in (*values, *pooled)]
+    return [f"{one.class_id} {name}".strip(), str(one.cases), *shown, str(one.missed), str(one.true_negatives)]
+
+
+def number(value: float | None) -> str:
+    """Four digits, or nothing.
+
+    >>> number(0.12345), number(None)
+    ('0.1235', '')
+    """
+    return "" if value is None else f"{value:.4f}"
+
+
+def default_folder(config: RunConfig, data: str) -> Path:
+    """runs/DATA-MODEL-LOSS-SEED-HASH, in letters that every file system takes."""
+    words = [data, config.model, config.loss, f"s{config.seed}", config.hash]
+    return Path("runs") / re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
+
+
+def _foreground(dataset: Any) -> tuple[str, ...]:
+    return dataset.classes if dataset.activation == "sigmoid" else dataset.classes[1:]

@@ -1,0 +1,134 @@
+"""What a data set and the settings ask for: the split, the network's shape, the criterion."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from sizewise.criterion import Loss
+from sizewise.data.dataset import Case, Dataset
+from sizewise.data.recognise import open_dataset
+from sizewise.data.split import Split, split_cases
+from sizewise.errors import BadInput
+from sizewise.losses import loss
+from sizewise.models.build import build_model, size_multiple
+from sizewise.train.config import RunConfig
+from sizewise.train.preparation import UNLABELLED
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set under a run's settings.
+
+    Attributes:
+        dataset: opened.
+        split: which case is used for what.
+        sigmoid: whether each channel is a problem of its own.
+        multilabel: whether targets are (C, *S): several regions may lie over one pixel.
+        out_channels: of the network.
+        foreground: the names of the classes that are scored, by id from 1.
+    """
+
+    dataset: Dataset
+    split: Split
+    sigmoid: bool
+    multilabel: bool
+    out_channels: int
+    foreground: tuple[str, ...]
+
+    def cases(self, names: tuple[str, ...]) -> list[Case]:
+        """The cases of these names, in this order."""
+        by_name = {case.name: case for case in self.dataset.cases}
+        return [by_name[name] for name in names]
+
+
+def open_data(config: RunConfig) -> Dataset:
+    """The data set that the settings name, read as they say."""
+    return open_dataset(
+        config.data,
+        name=config.data_name,
+        merge=config.merge,
+        classes_csv=Path(config.classes_csv) if config.classes_csv else None,
+        ignore_index=config.ignore_index,
+        seed=config.split_seed,
+        modality=config.modality,
+    )
+
+
+def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -> Task:
+    """Check that data set and settings fit, and say what the network has to give."""
+    multilabel = dataset.activation == "sigmoid"
+    sigmoid = multilabel if config.activation == "auto" else config.activation == "sigmoid"
+    if multilabel and not sigmoid:
+        raise BadInput(
+            f"{dataset.name} is multi-label: its regions may overlap, so --activation must be sigmoid. "
+            "With --merge they become one class."
+        )
+    if sigmoid and not multilabel and len(dataset.classes) != 2:
+        raise BadInput(
+            f"--activation sigmoid makes one channel of a binary problem; {dataset.name} has "
+            f"{len(dataset.classes)} classes: {', '.join(dataset.classes)}. Add --merge, or use softmax."
+        )
+    if len(dataset.classes) > UNLABELLED:
+        raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; training takes at most {UNLABELLED}.")
+    if len(dataset.classes) < 2 and not multilabel:
+        raise BadInput(f"{dataset.name}: every mask is empty, so there is nothing to learn.")
+    foreground = dataset.classes if multilabel else dataset.classes[1:]
+    return Task(
+        dataset=dataset,
+        split=split or split_cases(dataset, seed=config.split_seed),
+        sigmoid=sigmoid,
+        multilabel=multilabel,
+        out_channels=len(foreground) if sigmoid else len(dataset.classes),
+        foreground=foreground,
+    )
+
+
+def make_criterion(config: RunConfig, task: Task) -> Loss:
+    """The loss of the settings; padding and ignored pixels carry the label UNLABELLED."""
+    try:
+        return loss(
+            config.loss,
+            weight=config.weight,
+            ignore_index=UNLABELLED,
+            activation="sigmoid" if task.sigmoid else "softmax",
+            **dict(config.loss_options),
+        )
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"--loss {config.loss}: {error}") from error
+
+
+def make_model(config: RunConfig, task: Task, *, in_channels: int) -> nn.Module:
+    """The network, initialised from the seed: the same for every loss."""
+    torch.manual_seed(config.seed)
+    return build_model(
+        config.model,
+        spatial_dims=task.dataset.spatial_dims,
+        in_channels=in_channels,
+        out_channels=task.out_channels,
+        encoder_weights=config.encoder_weights,
+    )
+
+
+def check_patch(config: RunConfig, task: Task) -> None:
+    """Say early when a size does not suit the data or the model."""
+    dims = task.dataset.spatial_dims
+    for name in ("size", "patch", "spacing"):
+        given = getattr(config, name)
+        if given and len(given) != dims:
+            raise BadInput(f"--{name} must have {dims} numbers for {dims}D data, got {len(given)}: {given}.")
+    multiple = size_multiple(config.model)
+    if any(length % multiple for length in config.patch):
+        raise BadInput(
+            f"--patch must be a multiple of {multiple} along each axis for {config.model}, got {config.patch}."
+        )
+
+
+def problem_json(task: Task) -> str:
+    """What predicting needs to know of the data that was trained on, as text."""
+    dataset = task.dataset
+    names = ("name", "classes", "spatial_dims", "modality", "activation", "ignore_index")
+    values = {name: getattr(dataset, name) for name in names}
+    return json.dumps(values | {"axes": getattr(dataset.reader, "axes", "stored")}, indent=1)

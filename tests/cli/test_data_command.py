@@ -1,0 +1,122 @@
+"""``sizewise data`` as a user runs it: exit codes, sentences, files."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from data.layouts.decathlon_layout import write_pancreas
+
+from sizewise.cli.main import main
+
+
+def run(capsys, monkeypatch, *arguments):
+    """The command in this process: exit code, stdout, stderr."""
+    monkeypatch.setattr(sys, "argv", ["sizewise", "data", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    printed = capsys.readouterr()
+    return left.value.code, printed.out, printed.err
+
+
+def test_a_sound_data_set_as_a_subprocess(tmp_path):
+    root = write_pancreas(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "sizewise.cli.main", "data", str(root)], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    for text in (
+        "Task07_Pancreas: 3D, CT",
+        "source: Medical Segmentation Decathlon",
+        "licence: CC-BY-SA 4.0",
+        "cases: 7 (no subset given 6, test 1), 1 of them without a label map",
+        "split: train 4, validation 1, test 1",
+        "2 cancer",
+        "0.714 %",  # 2 of 280 voxels
+        "All files are in order.",
+        f"sizewise train --data {root} --loss RCE",
+    ):
+        assert text in done.stdout
+    assert done.stderr == ""
+    assert [entry.name for entry in tmp_path.iterdir()] == ["Task07_Pancreas"]  # nothing written without --out
+
+
+def test_errors_go_to_stderr_with_exit_code_2(tmp_path, capsys, monkeypatch):
+    root = write_pancreas(tmp_path)
+    (root / "labelsTr" / "pancreas_003.nii.gz").unlink()
+    code, out, err = run(capsys, monkeypatch, root)
+    assert code == 2
+    assert "labelsTr/pancreas_003.nii.gz' does not exist" in err
+    assert "1 error in" in err
+    assert "Traceback" not in err
+    assert "2 cancer" in out  # the table of the others is still there
+    assert "Next:" not in out
+
+
+def test_out_writes_the_table_and_the_plot(tmp_path, capsys, monkeypatch):
+    root = write_pancreas(tmp_path)
+    code, out, _ = run(capsys, monkeypatch, root, "--out", tmp_path / "new" / "folder", "--merge")
+    assert code == 0
+    assert sorted(file.name for file in (tmp_path / "new" / "folder").iterdir()) == [
+        "sizes.csv",
+        "sizes.png",
+        "sizes.svg",
+    ]
+    assert "1 foreground" in out
+    assert f"sizewise train --data {root} --merge --loss RCE" in out
+    assert "sizes.svg" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "There is no folder 'nowhere'"),
+        (["synthetic", "--name", "no-such"], "no-such"),
+        (["synthetic", "--out", "file/inside"], "--out 'file/inside' can't be made"),
+    ],
+)
+def test_bad_input_is_a_sentence(tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    code, _, err = run(capsys, monkeypatch, *arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_many_findings_are_counted_not_listed(tmp_path, capsys, monkeypatch):
+    root = write_pancreas(tmp_path, cases=2)
+    info = json.loads((root / "dataset.json").read_text())
+    info["training"] += [{"image": f"imagesTr/x{i}.nii.gz", "label": f"labelsTr/x{i}.nii.gz"} for i in range(40)]
+    (root / "dataset.json").write_text(json.dumps(info))
+    code, _, err = run(capsys, monkeypatch, root)
+    assert code == 2
+    assert err.count("does not exist") == 30
+    assert "and 50 more" in err  # image and label map of each of the 40 are missing
+    assert "80 errors" in err
+
+
+SLOW = """
+import sys, time
+import sizewise.data.synthetic as synthetic
+def draw_slowly(*given):
+    print("started", flush=True)
+    time.sleep(1)
+synthetic.draw_labels = draw_slowly
+sys.argv = ["sizewise", "data", "synthetic"]
+from sizewise.cli.main import main
+main()
+"""
+
+
+def test_ctrl_c_ends_with_130_and_does_not_wait_for_the_other_cases():
+    running = subprocess.Popen([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout.readline() == "started\n"
+    time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=20)  # 260 cases of a second each, on a few threads, would take longer
+    assert running.returncode == 130
+    assert "Traceback" not in err

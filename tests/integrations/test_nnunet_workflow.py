@@ -1,0 +1,159 @@
+"""nnU-Net's own commands with our trainers, from raw data to predictions, on six volumes of 32³ voxels."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pytest
+from sampling import EXHAUSTIVE
+from tiny_nnunet import SIDE, commands_of, run, write_dataset
+
+from sizewise.integrations.nnunet import trainer_names
+
+pytest.importorskip("nnunetv2", reason="nnunetv2 is not installed: pip install '.[nnunet]'")
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "nnunet.sh"
+SHORT = {
+    "SIZEWISE_NNUNET_EPOCHS": "1",
+    "SIZEWISE_NNUNET_ITERATIONS": "2",
+    "SIZEWISE_NNUNET_VALIDATION_ITERATIONS": "1",
+}
+SUFFIX = "_epochs1_iterations2_validations1"
+SOFTMAX, REGIONS = 901, 902
+TRAINED = f"nnUNetTrainerRCE_weight0.5{SUFFIX}"
+TRAINED_ON_REGIONS = f"nnUNetTrainerRCEKL{SUFFIX}"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """The example's commands on labels, and the same on regions with a name that says all; in one process."""
+    root = tmp_path_factory.mktemp("nnunet")
+    raw = [write_dataset(root / "raw", number, regions=number == REGIONS) for number in (SOFTMAX, REGIONS)]
+    noted = commands_of(SCRIPT, root, SOFTMAX, "cpu", **SHORT)
+    *commands, evaluate = [entry["words"] for entry in noted]
+    assert [words[0] for words in commands] == ["nnUNetv2_plan_and_preprocess", "nnUNetv2_train", "nnUNetv2_predict"]
+    assert evaluate[:2] == ["sizewise", "evaluate"]
+    lines = []
+    for folder, number in zip(raw, (SOFTMAX, REGIONS), strict=True):
+        plan, train, predict = ([for_dataset(word, number) for word in words] for words in commands)
+        if number == REGIONS:
+            train[train.index("-tr") + 1] = predict[predict.index("-tr") + 1] = TRAINED_ON_REGIONS
+        small = ["make_network_small", root / "preprocessed" / folder.name / "nnUNetPlans.json"]
+        lines += [[*plan, *FEW], small, train, [*predict, "--disable_tta", "-npp", 1, "-nps", 1]]
+    (root / "said.txt").write_text(run(root, *lines, **noted[1]["variables"]))
+    (root / "evaluate.json").write_text(json.dumps(evaluate))
+    return root
+
+
+FEW = ["-npfp", 1, "-np", 1]  # processes
+
+
+def for_dataset(word: str, number: int) -> str:
+    return str(number) if word == str(SOFTMAX) else word.replace(f"Dataset{SOFTMAX}_", f"Dataset{number}_")
+
+
+def model(root: Path, number: int, trainer: str) -> Path:
+    return root / "results" / f"Dataset{number}_Balls" / f"{trainer}__nnUNetPlans__3d_fullres"
+
+
+def test_the_folder_and_its_record_tell_the_settings(root):
+    record = json.loads((model(root, SOFTMAX, TRAINED) / "sizewise.json").read_text())
+    assert record["trainer"] == TRAINED
+    assert record["loss"] == "Loss(CrossEntropy() + 0.5 * SizeL1())"
+    assert record["settings"] == {
+        "weight": 0.5,
+        "temperature": 10.0,
+        "class_reduction": "sum",
+        "scope": "from the plans",
+        "epochs": 1,
+        "iterations": 2,
+        "validation_iterations": 1,
+    }
+    assert set(record["versions"]) == {"sizewise", "nnunetv2", "torch"}
+    folders = model(root, SOFTMAX, TRAINED).parent.glob("*__*")
+    assert f"{TRAINED}__nnUNetPlans__3d_fullres" in [folder.name for folder in folders]
+    assert not model(root, SOFTMAX, "nnUNetTrainerRCE").exists()
+
+
+def test_the_log_says_what_was_trained(root):
+    log = next((model(root, SOFTMAX, TRAINED) / "fold_0").glob("training_log_*.txt")).read_text()
+    assert f"sizewise: {TRAINED} trains with" in log
+    assert "Loss(CrossEntropy() + 0.5 * SizeL1())" in log
+    assert f"nnUNetTrainerRCE is {TRAINED}" in (root / "said.txt").read_text()
+
+
+@pytest.mark.parametrize(("number", "trainer"), [(SOFTMAX, TRAINED), (REGIONS, TRAINED_ON_REGIONS)])
+def test_validated_and_predicted(root, number, trainer):
+    """Two iterations teach nothing; what counts is that every command finds the trainer and writes its files."""
+    fold = model(root, number, trainer) / "fold_0"
+    summary = json.loads((fold / "validation" / "summary.json").read_text())
+    assert len(summary["metric_per_case"]) == 2  # of 6 cases, 4 were trained on
+    assert 0 <= summary["foreground_mean"]["Dice"] <= 1
+    assert (fold / "checkpoint_final.pth").exists()
+    predicted = nibabel.load(model(root, number, trainer).parent / f"{TRAINED}-predicted" / "ball_99.nii.gz")
+    assert predicted.shape == (SIDE,) * 3
+    assert set(np.unique(np.asarray(predicted.dataobj))) <= {0, 1, 2}
+
+
+def test_regions_were_trained_as_sigmoid_without_the_ignored(root):
+    log = next((model(root, REGIONS, TRAINED_ON_REGIONS) / "fold_0").glob("training_log_*.txt")).read_text()
+    assert "Loss(CrossEntropy() + 0.1 * SizeKL(), activation='sigmoid')" in log
+    assert "nan" not in [line.split()[-1] for line in log.splitlines() if "train_loss" in line or "val_loss" in line]
+
+
+def test_our_scores_of_its_validation(root, tmp_path):
+    """``sizewise evaluate`` on nnU-Net's folders finds the Dice scores that nnU-Net found."""
+    validation = model(root, SOFTMAX, TRAINED) / "fold_0" / "validation"
+    truth = root / "preprocessed" / f"Dataset{SOFTMAX}_Balls" / "gt_segmentations"
+    (tmp_path / "truth").mkdir()
+    for predicted in validation.glob("*.nii.gz"):  # of all cases, a fold validates its own
+        (tmp_path / "truth" / predicted.name).symlink_to(truth / predicted.name)
+    command = ["evaluate", "--pred", validation, "--target", tmp_path / "truth", "--out", tmp_path, "--jobs", "1"]
+    done = subprocess.run([sys.executable, "-m", "sizewise.cli.main", *command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "cases.csv").open() as file:
+        ours = {
+            (row["case"], row["class"]): float(row["value"]) for row in csv.DictReader(file) if row["metric"] == "dsc"
+        }
+    summary = json.loads((validation / "summary.json").read_text())
+    theirs = {
+        (Path(case["prediction_file"]).name.removesuffix(".nii.gz"), label): scores["Dice"]
+        for case in summary["metric_per_case"]
+        for label, scores in case["metrics"].items()
+    }
+    assert len(theirs) == 4  # two cases, two classes
+    assert ours == pytest.approx(theirs)
+
+
+def test_the_example_ends_with_scores_of_the_test_images(root):
+    _, *words = json.loads((root / "evaluate.json").read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "sizewise.cli.main", *words, "--jobs", "1"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    cases = Path(words[words.index("--out") + 1]) / "cases.csv"
+    with cases.open() as file:
+        rows = [row for row in csv.DictReader(file) if row["case"] == "ball_99"]
+    assert {row["metric"] for row in rows} >= {"dsc", "nsd", "size_error"}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not EXHAUSTIVE, reason="SIZEWISE_EXHAUSTIVE=1 trains with every loss")
+def test_every_trainer_trains(root):
+    """Each loss in 3D, and the regions in 2D, where the plans say batch_dice."""
+    trainers = [f"{trainer}{SUFFIX}" for trainer in trainer_names() if trainer != "nnUNetTrainerRCE"]
+    train = ["nnUNetv2_train", SOFTMAX, "3d_fullres", 0, "-device", "cpu", "-tr"]
+    said = run(
+        root,
+        *([*train, trainer] for trainer in trainers),
+        ["nnUNetv2_preprocess", "-d", REGIONS, "-c", "2d", "-np", 1],
+        ["nnUNetv2_train", REGIONS, "2d", 0, "-device", "cpu", "-tr", f"nnUNetTrainerDBCE{SUFFIX}"],
+    )
+    assert said.count("Validation complete") == len(trainers) + 1
+    assert said.count("train_loss") == len(trainers) + 1
+    assert "nan" not in [line.split()[-1] for line in said.splitlines() if "_loss" in line]
+    assert "DiceBias(scope='batch'), activation='sigmoid'" in said
