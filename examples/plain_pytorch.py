@@ -21,16 +21,16 @@ ACCUMULATED = 2  # batches per optimizer step
 def network():
     """Three convolutions: enough to have something to train."""
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 3, 1)
+        nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.Conv2d(16, 16, 5, padding=2), nn.ReLU(), nn.Conv2d(16, 3, 1)
     )
 
 
 def main():
-    """Train a few steps and print the terms of the loss."""
+    """Train a few steps and print the terms of the loss at the first and the last."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parallel", choices=("none", "ddp", "fsdp"), default="none")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=40)
     given = parser.parse_args()
 
     # One process per device. torchrun sets the rank; without it there is one process.
@@ -53,8 +53,8 @@ def main():
         fully_shard(model, mesh=init_device_mesh(device.type, (world,)))
 
     # scope="global" takes the sums of each term over all ranks: the gradient is that of one process with the whole
-    # batch, although DDP averages. Without it each rank has the loss of its own images, which is right for most.
-    scope = "global" if given.parallel == "ddp" else "image"
+    # batch, although DDP and FSDP average. The default, "image", takes each image by itself and needs no ranks.
+    scope = "image" if given.parallel == "none" else "global"
     criterion = sw.CrossEntropy() + sw.SizeL1(scope=scope)
     criterion.to(device)
     step_loss = torch.compile(criterion) if given.compile else criterion
@@ -71,10 +71,12 @@ def main():
             loss = step_loss(logits, labels[batch])
             (loss / ACCUMULATED).backward()  # the mean over the accumulated batches
         optimizer.step()
+        if step in (0, given.steps - 1):
+            # Each term, unweighted. Under "global" every rank has to call it, whether it prints or not.
+            terms = criterion.terms(logits.detach(), labels[batch])
+            if rank == 0:
+                print(f"step {step + 1}: " + ", ".join(f"{name} {float(value):.3f}" for name, value in terms.items()))
 
-    terms = criterion.terms(logits.detach(), labels[batch])  # unweighted; under "global" every rank has to call it
-    if rank == 0:
-        print(f"step {given.steps}: " + ", ".join(f"{name} {float(value):.3f}" for name, value in terms.items()))
     if given.parallel != "none":
         dist.destroy_process_group()
 

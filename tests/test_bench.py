@@ -10,6 +10,7 @@ import sizewise as sw
 from sizewise.bench import correctness, run_benchmark
 from sizewise.bench.measure import make_input
 from sizewise.bench.options import parse_losses, parse_shapes
+from sizewise.bench.plot import read_rows
 from sizewise.errors import BadInput
 
 
@@ -45,7 +46,7 @@ def test_the_floor_counts_the_bytes_that_must_move(monkeypatch):
 
 def test_a_wrong_loss_is_not_timed(monkeypatch):
     logits, target = make_input((1, 3, 8, 8), "cpu")
-    correctness.check_loss("RCE", logits, target)
+    correctness.check_losses(["RCE"], logits, target)
 
     def off_in_the_gradient(self, logits, target):
         right = self.total(self.terms(logits, target))
@@ -53,7 +54,7 @@ def test_a_wrong_loss_is_not_timed(monkeypatch):
 
     monkeypatch.setattr(sw.Loss, "forward", off_in_the_gradient)
     with pytest.raises(RuntimeError, match="the gradient of RCE on"):
-        correctness.check_loss("RCE", logits, target)
+        correctness.check_losses(["RCE"], logits, target)
 
 
 def test_names_and_shapes():
@@ -100,3 +101,12 @@ def test_bad_options_get_a_sentence(arguments, sentence, capsys, monkeypatch):
         main.main()
     assert left.value.code == 2
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("alone")
+def test_rows_survive_the_file(tmp_path):
+    rows = run_benchmark("cpu", shapes=[(1, 2, 4, 4)], losses=("RCE",), rounds=1, memory=False, out=tmp_path)
+    saved = read_rows(tmp_path / "bench.csv")
+    assert [row["median_ms"] for row in saved] == [row["median_ms"] for row in rows]
+    assert saved[0]["peak_over_logits"] is None
+    assert saved[0]["library"] == "sizewise"

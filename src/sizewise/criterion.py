@@ -187,11 +187,12 @@ class Loss(Criterion):
                 f"{self.label}: total() needs the value of each term, {', '.join(self.weights.names)}, got "
                 f"{', '.join(terms) or 'none'}."
             )
-        weighted = [self.weights[name].to(value.dtype) * value for name, value in terms.items()]
+        # With an axis, a value keeps its dtype beside λ in float64: one operation where a cast would make two.
+        weighted = [value.unsqueeze(0) * self.weights[name] for name, value in terms.items()]
         result = weighted[0]
         for value in weighted[1:]:
             result = result + value
-        return result
+        return result.squeeze(0)
 
     @property
     def formula(self) -> str:

@@ -17,6 +17,10 @@ class RunFailed(RuntimeError):
     """A run cannot go on, though nothing was wrong with the input; the text says why and what to do."""
 
 
+class MissingExtra(BadInput, ImportError):
+    """An optional library is not installed; the text names the extra that brings it."""
+
+
 def import_extra(module: str, *, extra: str, reason: str) -> ModuleType:
     """Import an optional library, or say which extra brings it.
 
@@ -28,7 +32,7 @@ def import_extra(module: str, *, extra: str, reason: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
             raise
-        raise BadInput(
+        raise MissingExtra(
             f"{reason} needs {module.split('.')[0]}, which is not installed. "
             f"Install it with: pip install 'sizewise[{extra}]'"
         ) from error

@@ -1,5 +1,6 @@
 """A progress bar with the time left, for anything that takes more than a moment."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -8,12 +9,12 @@ Item = TypeVar("Item")
 
 
 def track(items: Iterable[Item], *, what: str, total: int | None = None) -> Iterator[Item]:
-    """Yield the items with a bar on stderr when that is a terminal, else silently.
+    """Yield the items with a bar on stderr when that is a terminal, else silently; of several processes one draws.
 
     >>> list(track([1, 2], what="cases"))
     [1, 2]
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))):
         yield from items
         return
     from rich.console import Console

@@ -10,12 +10,11 @@ import pytest
 import torch
 from sampling import EXHAUSTIVE
 from torch.utils.data import DataLoader, TensorDataset
+from torchvision_stub import import_peer
 
 import sizewise as sw
-from sizewise.models.torchvision_ops import import_with_torchvision
 
-pytest.importorskip("lightning_utilities", reason="Lightning is not installed: pip install '.[lightning]'")
-pl = import_with_torchvision("lightning.pytorch", extra="lightning", reason="these tests")
+pl = import_peer("lightning.pytorch", needs_torchvision=True)
 
 from lightning.pytorch.loggers.logger import DummyLogger  # noqa: E402
 from lightning.pytorch.utilities.exceptions import MisconfigurationException  # noqa: E402
@@ -163,7 +162,7 @@ def test_two_processes_log_the_mean_over_both(tmp_path):
             """
             import json, sys, warnings
             warnings.simplefilter("ignore")
-            sys.path[:0] = sys.argv[1:3]
+            sys.path[:0] = sys.argv[1:]
             from test_lightning_integration import *
             from lightning.pytorch.utilities import rank_zero_only
             class Written(Kept):
@@ -183,7 +182,10 @@ def test_two_processes_log_the_mean_over_both(tmp_path):
     )
     here = Path(__file__).parent
     done = subprocess.run(
-        [sys.executable, str(script), str(here), str(here.parent)], capture_output=True, text=True, timeout=180
+        [sys.executable, str(script), str(here), str(here.parent), str(here.parent / "peers")],
+        capture_output=True,
+        text=True,
+        timeout=180,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("{")]

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from torchvision_stub import import_peer
 
 import sizewise as sw
 from sizewise.integrations.monai import MonaiLoss
-from sizewise.models.torchvision_ops import import_with_torchvision
 
-pytest.importorskip("monai", reason="MONAI is not installed: pip install '.[monai]'")
-monai_losses = import_with_torchvision("monai.losses", extra="monai", reason="these tests")
-monai_data = import_with_torchvision("monai.data", extra="monai", reason="these tests")
+monai_losses = import_peer("monai.losses", needs_torchvision=True)
+monai_data = import_peer("monai.data")
 
 from monai.inferers import sliding_window_inference  # noqa: E402
 from monai.metrics import DiceMetric  # noqa: E402

@@ -60,7 +60,19 @@ def model(root: Path, number: int, trainer: str) -> Path:
     return root / "results" / f"Dataset{number}_Balls" / f"{trainer}__nnUNetPlans__3d_fullres"
 
 
-def test_the_folder_and_its_record_tell_the_settings(root):
+def test_from_raw_data_to_scores(root, tmp_path):
+    """One test, so that two workers never both train."""
+    check_folder_and_record(root)
+    check_log(root)
+    check_validated_and_predicted(root, SOFTMAX, TRAINED)
+    check_validated_and_predicted(root, REGIONS, TRAINED_ON_REGIONS)
+    check_regions(root)
+    check_scores_of_validation(root, tmp_path)
+    check_scores_of_test_images(root)
+
+
+def check_folder_and_record(root):
+    """Both tell the settings."""
     record = json.loads((model(root, SOFTMAX, TRAINED) / "sizewise.json").read_text())
     assert record["trainer"] == TRAINED
     assert record["loss"] == "Loss(CrossEntropy() + 0.5 * SizeL1())"
@@ -79,15 +91,15 @@ def test_the_folder_and_its_record_tell_the_settings(root):
     assert not model(root, SOFTMAX, "nnUNetTrainerRCE").exists()
 
 
-def test_the_log_says_what_was_trained(root):
+def check_log(root):
+    """It says what was trained."""
     log = next((model(root, SOFTMAX, TRAINED) / "fold_0").glob("training_log_*.txt")).read_text()
     assert f"sizewise: {TRAINED} trains with" in log
     assert "Loss(CrossEntropy() + 0.5 * SizeL1())" in log
     assert f"nnUNetTrainerRCE is {TRAINED}" in (root / "said.txt").read_text()
 
 
-@pytest.mark.parametrize(("number", "trainer"), [(SOFTMAX, TRAINED), (REGIONS, TRAINED_ON_REGIONS)])
-def test_validated_and_predicted(root, number, trainer):
+def check_validated_and_predicted(root, number, trainer):
     """Two iterations teach nothing; what counts is that every command finds the trainer and writes its files."""
     fold = model(root, number, trainer) / "fold_0"
     summary = json.loads((fold / "validation" / "summary.json").read_text())
@@ -99,13 +111,14 @@ def test_validated_and_predicted(root, number, trainer):
     assert set(np.unique(np.asarray(predicted.dataobj))) <= {0, 1, 2}
 
 
-def test_regions_were_trained_as_sigmoid_without_the_ignored(root):
+def check_regions(root):
+    """Trained as sigmoid, without the ignored pixels."""
     log = next((model(root, REGIONS, TRAINED_ON_REGIONS) / "fold_0").glob("training_log_*.txt")).read_text()
     assert "Loss(CrossEntropy() + 0.1 * SizeKL(), activation='sigmoid')" in log
     assert "nan" not in [line.split()[-1] for line in log.splitlines() if "train_loss" in line or "val_loss" in line]
 
 
-def test_our_scores_of_its_validation(root, tmp_path):
+def check_scores_of_validation(root, tmp_path):
     """``sizewise evaluate`` on nnU-Net's folders finds the Dice scores that nnU-Net found."""
     validation = model(root, SOFTMAX, TRAINED) / "fold_0" / "validation"
     truth = root / "preprocessed" / f"Dataset{SOFTMAX}_Balls" / "gt_segmentations"
@@ -129,7 +142,8 @@ def test_our_scores_of_its_validation(root, tmp_path):
     assert ours == pytest.approx(theirs)
 
 
-def test_the_example_ends_with_scores_of_the_test_images(root):
+def check_scores_of_test_images(root):
+    """The example's last command."""
     _, *words = json.loads((root / "evaluate.json").read_text())
     done = subprocess.run(
         [sys.executable, "-m", "sizewise.cli.main", *words, "--jobs", "1"], capture_output=True, text=True

@@ -4,13 +4,12 @@ import re
 
 import pytest
 import torch
+from torchvision_stub import import_peer
 
 import sizewise as sw
 from sizewise.integrations.smp import SmpLoss
-from sizewise.models.smp import import_smp
 
-pytest.importorskip("segmentation_models_pytorch", reason="SMP is not installed: pip install '.[train]'")
-smp = import_smp()
+smp = import_peer("segmentation_models_pytorch", needs_torchvision=True)
 
 INDEX = torch.arange(2 * 3 * 6 * 7, dtype=torch.float64).view(2, 3, 6, 7)
 LOGITS = 2 * torch.sin(1.7 * INDEX + 0.013 * INDEX**2)

@@ -5,11 +5,9 @@ import re
 
 import pytest
 import torch
+from torchvision_stub import import_peer
 
-from sizewise.models.torchvision_ops import import_with_torchvision
-
-pytest.importorskip("lightning_utilities", reason="torchmetrics is not installed: pip install '.[torchmetrics]'")
-torchmetrics = import_with_torchvision("torchmetrics", extra="torchmetrics", reason="these tests")
+torchmetrics = import_peer("torchmetrics", needs_torchvision=True)
 
 from sizewise.integrations.torchmetrics import RegionMetric  # noqa: E402
 

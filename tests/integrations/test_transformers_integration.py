@@ -7,14 +7,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 from torch.nn import functional
+from torchvision_stub import import_peer
 
 import sizewise as sw
 from sizewise.integrations.transformers import SemanticLoss, semantic_logits
-from sizewise.models.torchvision_ops import import_with_torchvision
 
-pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[transformers]'")
-pytest.importorskip("accelerate", reason="Trainer needs accelerate: pip install '.[transformers]'")
-transformers = import_with_torchvision("transformers", extra="transformers", reason="these tests")
+transformers = import_peer("transformers", needs_torchvision=True)
+import_peer("accelerate")  # Trainer needs it
 
 CLASSES = 3
 
@@ -146,6 +145,36 @@ def test_mask2former_through_semantic_logits():
     processor = transformers.Mask2FormerImageProcessor()
     theirs = torch.stack(processor.post_process_semantic_segmentation(outputs))
     assert float((ours == theirs).double().mean()) > 0.9999
+
+
+@pytest.mark.filterwarnings("ignore")  # Trainer's own
+def test_mask2former_in_trainer(tmp_path):
+    """`labels` is none of its arguments, so that Trainer has to be told what they are called."""
+    pixels, labels = labelled()
+    data = [{"pixel_values": image, "labels": label} for image, label in zip(pixels, labels, strict=True)]
+    arguments = transformers.TrainingArguments(
+        str(tmp_path),
+        max_steps=1,
+        per_device_train_batch_size=2,
+        remove_unused_columns=False,
+        label_names=["labels"],
+        prediction_loss_only=True,
+        report_to="none",
+        disable_tqdm=True,
+        save_strategy="no",
+        logging_strategy="no",
+        use_cpu=True,
+        dataloader_pin_memory=False,
+    )
+    model = tiny_mask2former()
+    before = model.class_predictor.weight.detach().clone()
+    loss = SemanticLoss("RCE")
+    trainer = transformers.Trainer(model, arguments, train_dataset=data, eval_dataset=data, compute_loss_func=loss)
+    trainer.train()
+    assert not torch.equal(model.class_predictor.weight.detach(), before)
+    with torch.no_grad():
+        expected = float(loss(model.eval()(pixel_values=pixels), labels))
+    assert trainer.evaluate()["eval_loss"] == pytest.approx(expected, rel=1e-4)
 
 
 def test_semantic_logits_are_the_formula():

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+from sampling import EXHAUSTIVE
 
 from sizewise.errors import BadInput
 from sizewise.models.build import build_model, canonical_name, model_names, size_multiple
@@ -53,6 +54,15 @@ def test_smp_networks_take_padded_odd_sizes_and_pass_gradients(name):
     first = next(model.encoder.parameters())
     assert first.grad is not None
     assert float(first.grad.abs().sum()) > 0
+
+
+@pytest.mark.skipif(not EXHAUSTIVE, reason="every architecture takes a while: SIZEWISE_EXHAUSTIVE=1")
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@torch.no_grad()
+def test_every_architecture_of_smp(arch):
+    encoder = "tu-vit_tiny_patch16_224" if arch == "dpt" else "resnet18"  # DPT is for vision transformers alone
+    model = build_model(f"{arch}-{encoder}", spatial_dims=2, in_channels=1, out_channels=4).eval()
+    assert model(torch.zeros(1, 1, 128, 160)).shape == (1, 4, 128, 160)  # PAN pools three times at 1/16
 
 
 def test_r50_fpn_is_smps_own_with_its_number_of_weights():

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -17,15 +18,22 @@ from sizewise.bench.captured import CapturedStep
 
 # A training loop queues its steps and does not wait for each; so do ten in a row on a GPU.
 STEPS_IN_A_ROW = {"cpu": 1, "cuda": 10}
+# For the device's own time fewer are queued, while it sleeps for about 8 ms: the queue holds a thousand kernels.
+STEPS_QUEUED = 5
+SLEEP_CYCLES = 16_000_000
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds of forward + backward: median and quartiles."""
+    """Milliseconds of forward + backward: median and quartiles as seen from Python, and the device's own median.
+
+    The device's own time is what a step costs where the host runs ahead, as in the training of a large network.
+    """
 
     median_ms: float
     low_ms: float
     high_ms: float
+    device_ms: float
 
 
 def make_input(
@@ -51,15 +59,36 @@ def time_together(
     losses: list[LossFunction | CapturedStep], logits: Tensor, target: Tensor, rounds: int
 ) -> list[Timing]:
     """Time several losses in turns, so that a slow spell of the machine hits them all."""
+    device = logits.device.type
     seconds: list[list[float]] = [[] for _ in losses]
-    for loss in losses:
+    device_seconds: list[list[float]] = [[] for _ in losses]
+    works = [partial(step, loss, logits, target) for loss in losses]
+    for work in works:
         for _ in range(3):  # compiles, captures, warms up
-            step(loss, logits, target)
+            work()
     for _ in range(rounds):
-        for loss, values in zip(losses, seconds, strict=True):
-            values.append(seconds_a_call(lambda loss=loss: step(loss, logits, target), logits.device.type))  # type: ignore[misc]
-    quartiles = [statistics.quantiles(values, n=4) if rounds > 1 else values * 3 for values in seconds]
-    return [Timing(1e3 * middle, 1e3 * low, 1e3 * high) for low, middle, high in quartiles]
+        for work, values, device_values in zip(works, seconds, device_seconds, strict=True):
+            if device == "cuda":
+                device_values.append(device_seconds_a_call(work))  # first, so that the other's start is warm
+            values.append(seconds_a_call(work, device))
+    timings = []
+    for values, device_values in zip(seconds, device_seconds, strict=True):
+        low, middle, high = statistics.quantiles(values, n=4) if rounds > 1 else values * 3
+        own = statistics.median(device_values or values)
+        timings.append(Timing(1e3 * middle, 1e3 * low, 1e3 * high, 1e3 * own))
+    return timings
+
+
+def device_seconds_a_call(work: Callable[[], object]) -> float:
+    """The time that the GPU spends on a call, of several in a row that were queued while it was kept busy."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda._sleep(SLEEP_CYCLES)
+    start.record()
+    for _ in range(STEPS_QUEUED):
+        work()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) * 1e-3 / STEPS_QUEUED
 
 
 def seconds_a_call(work: Callable[[], object], device: str) -> float:

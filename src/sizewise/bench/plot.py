@@ -1,5 +1,6 @@
 """The benchmark as a picture: time over the floor, and memory over the logits, for every loss and shape."""
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +18,10 @@ def draw_bench(path: Path, rows: Sequence[dict]) -> None:
     names = list(dict.fromkeys((row["library"], row["loss"]) for row in rows))
     styles = dict.fromkeys((row["shape"], row["logits"]) for row in rows)
     shapes = list(dict.fromkeys(shape for shape, _ in styles))
-    panels = [("over_floor", "time over the floor")]
+    on_gpu = any(row["device_ms"] not in (None, row["median_ms"]) for row in rows)
+    panels = [("over_floor", "time over the floor, from Python" if on_gpu else "time over the floor")]
+    if on_gpu:
+        panels.insert(0, ("device_over_floor", "time over the floor, on the device"))
     if any(row["peak_over_logits"] is not None for row in rows):
         panels.append(("peak_over_logits", "peak extra memory over the logits"))
     figure = Figure(figsize=(4.2 + 3.2 * len(panels), 1.7 + 0.24 * len(names)), layout="constrained")
@@ -57,6 +61,19 @@ def draw_bench(path: Path, rows: Sequence[dict]) -> None:
     figure.suptitle(f"forward + backward on {about['device']}, torch {about['torch']}", fontsize=10, x=0.01, ha="left")
     for ending in ("svg", "png"):
         figure.savefig(path.with_suffix(f".{ending}"), dpi=120)
+
+
+def read_rows(path: Path) -> list[dict]:
+    """The rows of a ``bench.csv``, numbers as numbers; what was not measured is None."""
+    numbers = ("_ms", "_floor", "_rce", "_ce", "_logits")
+    with path.open(newline="") as file:
+        return [
+            {
+                name: (float(value) if value else None) if name.endswith(numbers) else value
+                for name, value in row.items()
+            }
+            for row in csv.DictReader(file)
+        ]
 
 
 def _within(tick: float, limits: tuple[float, float]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from sizewise.bench.candidates import GRAPHED, Candidate, candidates
-from sizewise.bench.correctness import check_loss
+from sizewise.bench.correctness import check_losses
 from sizewise.bench.measure import copy_bandwidth, make_input, peak_extra_bytes, peak_in_fresh_process, time_together
 from sizewise.bench.options import DTYPES, OUR_LOSSES, SHAPES, choose_device
 from sizewise.errors import BadInput
@@ -36,7 +36,7 @@ def run_benchmark(
         shapes: of the logits, (N, K, *S).
         losses: names of our losses, "RCE" among them.
         dtypes: ``"float32"`` (with int64 labels), ``"bfloat16"`` (with uint8 labels).
-        rounds: each round times every loss once, on a GPU ten steps in a row.
+        rounds: each round times every loss once, on a GPU ten steps in a row, and five with the device behind.
         memory: whether to measure peak memory too, on a CPU each loss in a process of its own.
         out: folder for ``bench.csv`` and the plot ``bench.svg``, ``bench.png``.
     """
@@ -81,9 +81,8 @@ def measure_shape(
     peaks: list[float | None] = [None] * len(chosen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the peers' own, on import and in use
-        for one in chosen:
-            if one.library == "sizewise" and one.name != GRAPHED:
-                check_loss(one.name, logits, target)
+        ours = [one.name for one in chosen if one.library == "sizewise" and one.name != GRAPHED]
+        check_losses(ours, logits, target)
         if device == "cuda":
             torch.compiler.reset()  # what was compiled for other shapes
         losses = [one.build(shape[1]) for one in chosen]
@@ -93,8 +92,9 @@ def measure_shape(
             peaks = [None if one is None else one / logits.nbytes for one in extra]
         elif memory:
             peaks = [peak_in_fresh_process(one.library, one.name, shape, dtype) for one in chosen]
-    medians = {(one.library, one.name): timing.median_ms for one, timing in zip(chosen, timings, strict=True)}
-    rce_ms, ce_ms = medians["sizewise", "RCE"], medians["torch", "CE"]
+    by_name = {(one.library, one.name): timing for one, timing in zip(chosen, timings, strict=True)}
+    rce_ms, rce_device_ms = by_name["sizewise", "RCE"].median_ms, by_name["sizewise", "RCE"].device_ms
+    ce_ms = by_name["torch", "CE"].median_ms
     return [
         {
             "library": one.library,
@@ -105,9 +105,12 @@ def measure_shape(
             "median_ms": round(timing.median_ms, 4),
             "low_quartile_ms": round(timing.low_ms, 4),
             "high_quartile_ms": round(timing.high_ms, 4),
+            "device_ms": round(timing.device_ms, 4),
             "floor_ms": round(floor_ms, 4),
             "over_floor": round(timing.median_ms / floor_ms, 2),
+            "device_over_floor": round(timing.device_ms / floor_ms, 2),
             "over_rce": round(timing.median_ms / rce_ms, 2),
+            "device_over_rce": round(timing.device_ms / rce_device_ms, 2),
             "over_torch_ce": round(timing.median_ms / ce_ms, 2),
             "peak_over_logits": round(peak, 4) if peak is not None else None,
         }
@@ -116,12 +119,14 @@ def measure_shape(
 
 
 def line_of(row: Row) -> str:
-    """One line of the table on the screen."""
-    peak = row["peak_over_logits"]
+    """One line of the table on the screen; on a GPU the device's own time stands beside that seen from Python."""
+    peak, device = row["peak_over_logits"], ""
+    if row["device_ms"] != row["median_ms"]:
+        device = f"   device {row['device_ms']:8.3f} ms   {row['device_over_floor']:6.2f} × floor"
     extra = "" if peak is None else f"   {peak:5.2f} × logits extra"
     return (
-        f"  {row['library']:9s} {row['loss']:22s} {row['median_ms']:9.3f} ms   {row['over_floor']:6.2f} × floor   "
-        f"{row['over_rce']:5.2f} × our RCE{extra}"
+        f"  {row['library']:9s} {row['loss']:25s} {row['median_ms']:9.3f} ms   {row['over_floor']:6.2f} × floor   "
+        f"{row['over_rce']:5.2f} × our RCE{device}{extra}"
     )
 
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from sizewise.cli import bench, data, evaluate, losses, nnunet, predict, train
+from sizewise.cli import bench, compare, data, evaluate, losses, nnunet, predict, report, train
 
 
 def make_app() -> typer.Typer:
@@ -20,10 +20,12 @@ def make_app() -> typer.Typer:
     def _program() -> None:
         pass
 
+    app.command("compare")(compare.command)
     app.command("data")(data.command)
     app.command("evaluate")(evaluate.command)
     app.command("predict")(predict.command)
     app.command("train")(train.command)
+    app.command("report")(report.command)
     app.command("losses")(losses.command)
     app.command("nnunet")(nnunet.command)
     app.command("bench")(bench.command)

@@ -17,14 +17,23 @@ def main() -> None:
         sys.exit(2)
     try:
         make_app()()  # leaves through sys.exit: with 2 for wrong use
+    except (SystemExit, KeyboardInterrupt) as left:
+        if not _was_interrupted(left):
+            raise
+        print("sizewise: interrupted.", file=sys.stderr)
+        sys.exit(130)
     except (BadInput, RunFailed) as error:
         if os.environ.get("SIZEWISE_DEBUG"):
             raise
         print(f"sizewise: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, BadInput) else 1)
-    except KeyboardInterrupt:
-        print("sizewise: interrupted.", file=sys.stderr)
-        sys.exit(130)
+
+
+def _was_interrupted(left: BaseException | None) -> bool:
+    """Whether Ctrl-C is the reason: typer turns it into an exit code of its own, which changed between versions."""
+    while left is not None and not isinstance(left, KeyboardInterrupt):
+        left = left.__cause__ or left.__context__
+    return left is not None
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ def command(
     run: Annotated[Path, typer.Argument(help="a run folder, from `sizewise train`")],
     data: Annotated[str, typer.Option(help="a data set, a folder of images, or one image")],
     out: Annotated[Path, typer.Option(help="where the label maps go")] = Path("predictions"),
-    subset: Annotated[str, typer.Option(help="of a data set: test, validation, train or all")] = "test",
+    subset: Annotated[str, typer.Option(help="of a data set: test, validation, train, unlabelled or all")] = "test",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Write a label map for each image, in the image's own size and geometry."""

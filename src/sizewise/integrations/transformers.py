@@ -26,7 +26,8 @@ class SemanticLoss:
 
         Trainer(model, args, train_dataset=..., compute_loss_func=SemanticLoss("RCE"))
 
-    For Mask2Former and its kin set ``remove_unused_columns=False``, since ``labels`` is none of their arguments.
+    For Mask2Former and its kin set ``remove_unused_columns=False`` and ``label_names=["labels"]``, since ``labels`` is
+    none of their arguments.
     With gradient accumulation each batch weighs by its share of the step's labels, as Trainer wants it.
 
     >>> from types import SimpleNamespace

@@ -39,8 +39,8 @@ def build_model(
         encoder_stride: of a ResNet: ``"v1.5"`` as torchvision, ``"v1"`` with the stride on the first 1×1, or
             ``"auto"``: what the file of weights needs, see :func:`~sizewise.models.encoder_weights.stride_layout`.
 
-    Weights are drawn from torch's global generator. In training, batch norm needs more than one value per channel at
-    the lowest resolution: a batch of one image at exactly the size multiple is too small.
+    Weights are drawn from torch's global generator. In training, normalisation needs more than one value per channel
+    at the lowest resolution: one image at exactly the size multiple is too small (for instance norm, any number).
 
     >>> import torch
     >>> model = build_model("monai-unet-small", spatial_dims=2, in_channels=1, out_channels=3)

@@ -39,9 +39,10 @@ class Augmentation:
 AUGMENTATIONS = {
     "none": Augmentation(),
     "flip": Augmentation(flip=(1, 2)),
-    "picture": Augmentation(flip=(1, 2), rotate=90, scale=1.3, colour=0.3),
+    "picture": Augmentation(flip=(1, 2), rotate=90, scale=1.4, colour=0.4),
     "street": Augmentation(flip=(1,), scale=1.5, colour=0.3),
-    "volume": Augmentation(flip=(1, 2, 3), rotate=15, scale=1.25, colour=0.2),
+    # no flips: left and right, front and back are classes of their own in many volumes
+    "volume": Augmentation(rotate=15, scale=1.25, colour=0.2),
 }
 
 

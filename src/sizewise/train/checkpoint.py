@@ -11,12 +11,16 @@ from sizewise.train.run_folder import replacing
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
     """Write tensors and plain values; the old file stays until the new one is complete on disk."""
-    with replacing(path) as partial:
-        torch.save(content, partial)
+    with replacing(path) as partial, open(partial, "wb") as file:
+        torch.save(content, file)  # given a path, torch hides that the disk is full
 
 
-def load_checkpoint(path: Path) -> dict[str, Any]:
+def load_checkpoint(path: Path, *, run: str = "") -> dict[str, Any]:
     """Read one back, on the CPU, without executing anything that the file might carry.
+
+    Args:
+        path: the file.
+        run: the hash of the settings that it must have been written under; empty: any.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -32,4 +36,9 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         raise BadInput(f"the checkpoint {path} cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise BadInput(f"the checkpoint {path} holds no run.")
+    if run and content.get("config") != run:
+        raise BadInput(
+            f"the checkpoint {path} was written under other settings ({content.get('config')}) than config.json beside "
+            f"it has ({run}). One of them was copied from another run."
+        )
     return content

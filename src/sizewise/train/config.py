@@ -2,10 +2,14 @@
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from sizewise.checks import closest
 from sizewise.errors import BadInput
+
+LARGEST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,10 @@ class RunConfig:
         momentum: of SGD.
         weight_decay: of the optimizer.
         clip_norm: largest norm of the gradient; 0: no limit.
-        schedule: "plateau" halves when the validation loss has not fallen for ``patience`` epochs; "poly" falls as
-            (1 − t/T)^power by epoch, "poly-step" by iteration; "constant" stays.
+        schedule: "plateau" halves when the validation loss has not fallen for more than ``patience`` validations;
+            "poly" falls as (1 − t/T)^power by epoch, "poly-step" by iteration; "constant" stays.
         power: of the polynomial.
-        patience: of the plateau, in epochs.
+        patience: of the plateau, as in torch's ReduceLROnPlateau.
         validate_every: epochs between validations; the last epoch is always validated.
         precision: "float32" or "bfloat16" (mixed); "auto" is bfloat16 on a GPU that has it.
         nsd_tolerance: in mm, or pixels where the spacing is unknown.
@@ -90,17 +94,48 @@ class RunConfig:
     nsd_tolerance: float = 1.0
 
     def __post_init__(self) -> None:
-        limits = {"epochs": 1, "batch_size": 1, "validate_every": 1, "steps_per_epoch": 0, "patience": 0, "seed": 0}
-        for name, least in limits.items():
+        self._normalise()
+        check_words(asdict(self))
+        for name, least in {
+            "epochs": 1,
+            "batch_size": 1,
+            "validate_every": 1,
+            "steps_per_epoch": 0,
+            "patience": 0,
+        }.items():
             if getattr(self, name) < least:
                 raise BadInput(f"{flag(name)} must be at least {least}, got {getattr(self, name)}.")
-        if not self.learning_rate > 0:
+        for name in ("seed", "split_seed"):
+            if not 0 <= getattr(self, name) <= LARGEST_SEED:
+                raise BadInput(f"{flag(name)} must lie between 0 and {LARGEST_SEED}, got {getattr(self, name)}.")
+        if not 0 < self.learning_rate < math.inf:
             raise BadInput(f"{flag('learning_rate')} must be above 0, got {self.learning_rate:g}.")
+        for name in ("minimum_learning_rate", "momentum", "weight_decay", "clip_norm", "power", "nsd_tolerance"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise BadInput(f"{flag(name)} must be at least 0, got {getattr(self, name):g}.")
+        if self.minimum_learning_rate > self.learning_rate:
+            raise BadInput(
+                f"{flag('minimum_learning_rate')} {self.minimum_learning_rate:g} is above "
+                f"{flag('learning_rate')} {self.learning_rate:g}."
+            )
+        if self.momentum >= 1:
+            raise BadInput(f"{flag('momentum')} must be below 1, got {self.momentum:g}.")
         if not 0 <= self.oversample <= 1:
             raise BadInput(f"{flag('oversample')} is a share of the batch, between 0 and 1, got {self.oversample:g}.")
-        for name, least in (("size", 1), ("patch", 1), ("spacing", 0)):
-            if any(not one >= least or one == 0 for one in getattr(self, name)):
+        for name in ("size", "patch", "spacing"):
+            if any(not 0 < one < math.inf for one in getattr(self, name)):
                 raise BadInput(f"{flag(name)} must be positive along every axis, got {getattr(self, name)}.")
+
+    def _normalise(self) -> None:
+        """One form for equal settings, as the hash is that of their text: tuples for lists, 1.0 for 1."""
+        for name, hint in get_type_hints(RunConfig).items():
+            value = getattr(self, name)
+            wants_float = hint is float or (float in get_args(hint) and get_origin(hint) is not tuple)
+            if isinstance(value, list | tuple):
+                value = tuple(map(float, value)) if name == "spacing" else _as_tuple(value)
+            elif wants_float and isinstance(value, int):
+                value = float(value)
+            object.__setattr__(self, name, value)
 
     @property
     def hash(self) -> str:
@@ -124,20 +159,22 @@ class RunConfig:
         True
         """
         values = json.loads(text)
+        if not isinstance(values, dict):
+            raise TypeError(f"wanted settings by name, got {type(values).__name__}")
         known = {field.name for field in fields(RunConfig)}
         if unknown := sorted(set(values) - known):
             raise BadInput(
                 f"the run's config has settings that this version does not know: {', '.join(unknown)}. "
                 "It was written by another version of sizewise."
             )
-        for name in ("size", "spacing", "patch", "modality"):
-            values[name] = tuple(values.get(name, ()))
-        pairs = values.get("loss_options", ())
-        values["loss_options"] = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in pairs)
         return RunConfig(**values)
 
     def differences(self, other: "RunConfig") -> list[str]:
-        """What differs, one sentence per setting."""
+        """What differs: this one's value, not the other's.
+
+        >>> RunConfig(data="synthetic").differences(RunConfig(data="synthetic", seed=1))
+        ['--seed: 0, not 1']
+        """
         mine, theirs = asdict(self), asdict(other)
         return [f"{flag(name)}: {mine[name]!r}, not {theirs[name]!r}" for name in mine if mine[name] != theirs[name]]
 
@@ -165,6 +202,18 @@ class Runtime:
     keep_on_device: Literal["auto", "never"] = "auto"
     save_seconds: float = 20.0
     graphs: Literal["auto", "off"] = "auto"
+
+
+def check_words(settings: dict[str, Any]) -> None:
+    """Settings that are one of a few words must be one of them."""
+    for name, hint in get_type_hints(RunConfig).items():
+        if name in settings and get_origin(hint) is Literal and settings[name] not in get_args(hint):
+            words, value = get_args(hint), settings[name]
+            raise BadInput(f"{flag(name)} must be one of {', '.join(words)}, got {value!r}.{closest(value, words)}")
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
 
 
 def flag(name: str) -> str:

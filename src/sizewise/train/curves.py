@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sizewise.train.history import Row
+from sizewise.train.run_folder import replacing
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
 
@@ -30,7 +31,8 @@ def draw_curves(path: Path, rows: Sequence[Row], *, title: str, classes: Sequenc
             axes.legend(frameon=False, fontsize=8)
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     for ending in ("svg", "png"):
-        figure.savefig(path.with_suffix(f".{ending}"), dpi=120)
+        with replacing(path.with_suffix(f".{ending}")) as partial:
+            figure.savefig(partial, format=ending, dpi=120)
 
 
 def _line(axes, rows: Sequence[Row], name: str, label: str, colour: str) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001

@@ -1,10 +1,13 @@
 """The store for data sets that are larger than memory: decoded once to a cache folder, then mapped from there."""
 
+import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,10 +17,12 @@ from torch import Tensor
 
 import sizewise
 from sizewise.data.dataset import Case, Dataset
+from sizewise.errors import BadInput, RunFailed
 from sizewise.train.preparation import Preparation
 from sizewise.train.store import Prepared, Store, label_channels, pack
 
 DTYPES = {"torch.uint8": np.uint8, "torch.float16": np.float16}
+ABANDONED_S = 24 * 3600
 
 
 def cached_store(
@@ -28,22 +33,57 @@ def cached_store(
     The folder is ``SIZEWISE_CACHE``, or ``~/.cache/sizewise``; each entry can be deleted at any time between runs.
     """
     root = Path(os.environ.get("SIZEWISE_CACHE") or Path.home() / ".cache" / "sizewise")
-    folder = root / f"{dataset.name}-{_key(dataset, cases, preparation)}"
-    if not (folder / "index.json").exists():
-        root.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=root))
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", dataset.name)
+    folder = root / f"{name}-{_key(dataset, cases, preparation)}"
+    if not _is_whole(folder):
         try:
-            _write(partial, decoded)
-            if not folder.exists():
-                os.replace(partial, folder)  # another process may have won: then its entry is the same
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            _fill(folder, decoded)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise RunFailed(
+                    f"the disk of the cache folder {root} is full. Free some space, or set SIZEWISE_CACHE to a folder "
+                    "on a larger disk, and continue with --resume."
+                ) from error
+            raise BadInput(
+                f"the cache folder {root} cannot be written: {error.strerror or error}. Set SIZEWISE_CACHE to a folder "
+                "that can."
+            ) from error
     index = json.loads((folder / "index.json").read_text())
     with np.load(folder / "points.npz") as saved:
         points = [tuple(saved[f"{i}_{j}"] for j in range(n)) for i, n in enumerate(index["points"])]
     shapes = [tuple(shape) for shape in index["shapes"]]
     images, labels = (_mapped(folder / f"{name}.bin", index[name]) for name in ("images", "labels"))
     return pack(cases, images, labels, shapes, points, label_channels=index["label_channels"])
+
+
+def _fill(folder: Path, decoded: Iterator[Prepared]) -> None:
+    """Write an entry whole or not at all. Another process may win the race: its entry is the same."""
+    root = folder.parent
+    root.mkdir(parents=True, exist_ok=True)
+    for old in root.glob(".partial-*"):  # of a process that was killed; a living one writes within the day
+        if time.time() - max((one.stat().st_mtime for one in (old, *old.glob("*"))), default=0) > ABANDONED_S:
+            shutil.rmtree(old, ignore_errors=True)
+    partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=root))
+    try:
+        _write(partial, decoded)
+        if folder.exists() and not _is_whole(folder):
+            shutil.rmtree(folder)
+        try:
+            os.replace(partial, folder)
+        except OSError:
+            if not _is_whole(folder):
+                raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether an entry is there and has the bytes that its index promises."""
+    try:
+        index = json.loads((folder / "index.json").read_text())
+        return all((folder / name).stat().st_size == size for name, size in index["bytes"].items())
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def _mapped(file: Path, dtype: str) -> Tensor:
@@ -65,6 +105,7 @@ def _write(folder: Path, decoded: Iterator[Prepared]) -> None:
             index |= {"images": str(one.image.dtype), "labels": str(one.labels.dtype)}
             index["label_channels"] = label_channels(one)
     np.savez(folder / "points.npz", **points)  # type: ignore[arg-type]
+    index["bytes"] = {file.name: file.stat().st_size for file in folder.iterdir()}
     (folder / "index.json").write_text(json.dumps(index | {"shapes": shapes, "points": counts}))
 
 

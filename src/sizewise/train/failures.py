@@ -3,6 +3,7 @@
 import contextlib
 import errno
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import torch
@@ -10,24 +11,71 @@ import torch
 from sizewise.errors import RunFailed
 from sizewise.train.config import RunConfig
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 @contextlib.contextmanager
 def explained(config: RunConfig, folder: Path) -> Iterator[None]:
-    """Turn what the machine throws into a sentence."""
+    """Turn what the machine throws while training in ``folder`` into a sentence."""
+    shape = "×".join(map(str, config.patch or config.size)) or "whole images"
     try:
         yield
-    except torch.OutOfMemoryError as error:
-        shape = "×".join(map(str, config.patch or config.size)) or "whole images"
+    except BrokenProcessPool as error:
         raise RunFailed(
-            f"out of memory with batches of {config.batch_size} ({shape}) in {config.model}. Use a smaller "
-            f"--batch-size, --size or --patch. {folder} is intact. ({str(error).splitlines()[0]})"
+            f"a process that scores test cases was killed, most likely for lack of memory. {folder} is intact: "
+            "continue with --resume."
         ) from error
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in FULL:
             raise
         raise RunFailed(
             f"the disk of {folder} is full. Free some space and continue with --resume; what was saved last is intact."
         ) from error
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise RunFailed(
+            f"out of memory with batches of {config.batch_size} ({shape}) in {config.model}. Use a smaller "
+            f"--batch-size, --size or --patch. {folder} is intact. ({first_line(error)})"
+        ) from error
+    except ValueError as error:
+        if "Expected more than 1" not in str(error):  # torch's words when batch or instance norm has nothing to average
+            raise
+        raise RunFailed(
+            f"{config.model} shrinks batches of {config.batch_size} ({shape}) to a single pixel, which it cannot "
+            "normalise in training. Use a larger --size or --patch, or a larger --batch-size."
+        ) from error
+
+
+@contextlib.contextmanager
+def explained_prediction(out: Path) -> Iterator[None]:
+    """Likewise while predicting to ``out``."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise RunFailed(f"the disk of {out} is full. Free some space and predict again.") from error
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise RunFailed(
+            f"out of memory while predicting. Predict with --device cpu, or on a larger machine. ({first_line(error)})"
+        ) from error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """On a GPU torch has an error of its own for it, on the CPU only words."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator" in str(error)
+
+
+def first_line(error: BaseException) -> str:
+    r"""What the library said, without its stack.
+
+    >>> first_line(RuntimeError("one\ntwo")), first_line(MemoryError())
+    ('one', 'MemoryError')
+    """
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def check_finite(losses: dict[str, float], *, epoch: int, folder: Path) -> None:

@@ -19,6 +19,7 @@ def epoch_row(
     learning_rate: float,
     train: dict[str, float],
     validation: Validation | None,
+    steps: int,
     train_seconds: float,
     seconds: float,
 ) -> Row:
@@ -33,7 +34,7 @@ def epoch_row(
         ):
             names = (f"val_dsc_{number}", f"val_dsc_pooled_{number}", f"val_size_error_{number}")
             row |= dict(zip(names, values, strict=True))
-    return row | {"train_seconds": train_seconds, "seconds": seconds}
+    return row | {"steps": steps, "train_seconds": train_seconds, "seconds": seconds}
 
 
 def write_history(path: Path, rows: Sequence[Row]) -> None:
@@ -63,9 +64,19 @@ def epoch_line(row: Row, *, epochs: int, seconds_left: float) -> str:
     parts = [f"epoch {int(row['epoch']):>{len(str(epochs))}}/{epochs}", f"loss {row['train_loss']:.4f}"]
     if "val_loss" in row:
         parts += [f"val loss {row['val_loss']:.4f}", f"val DSC {row['val_dsc']:.4f}"]
-    minutes, seconds = divmod(round(seconds_left), 60)
-    parts += [f"lr {row['learning_rate']:.3g}", f"{row['seconds']:.1f} s", f"{minutes}:{seconds:02d} left"]
+    parts += [f"lr {row['learning_rate']:.3g}", f"{row['seconds']:.1f} s", f"{clock(seconds_left)} left"]
     return "  ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """A time span for the screen.
+
+    >>> clock(75), clock(3 * 3600 + 61)
+    ('1:15', '3:01:01')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 class Board:
@@ -81,6 +92,7 @@ class Board:
         for name, value in row.items():
             if name != "epoch" and math.isfinite(value):
                 self.writer.add_scalar(name.replace("_", "/", 1), value, int(row["epoch"]))
+        self.writer.flush()  # a run that is killed has shown what it had
 
     def close(self) -> None:
         """Write what is waiting."""

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from sizewise.models.build import size_multiple
+from sizewise.progress import track
 from sizewise.train.augment import AUGMENTATIONS
 from sizewise.train.batches import Batches, ResidentBatches, StreamedBatches
 from sizewise.train.checkpoint import load_checkpoint, save_checkpoint
@@ -21,21 +23,29 @@ from sizewise.train.history import Board, Row, epoch_line, epoch_row, write_hist
 from sizewise.train.optimizer import make_optimizer, set_learning_rates
 from sizewise.train.plan import Plan, draw_plan
 from sizewise.train.preparation import Preparation
+from sizewise.train.run_folder import settings_hash
 from sizewise.train.schedule import Schedule
 from sizewise.train.step import Step
-from sizewise.train.store import Store, load_store
+from sizewise.train.store import Store, StoreCache
 from sizewise.train.task import Task, make_criterion, make_model
 from sizewise.train.validation import Validation, case_sums, summarise
+
+DRAW_SECONDS = 30.0  # drawing takes a second, an epoch of a small run much less
 
 
 @dataclass
 class Progress:
     """Where a run stands; with model and optimizer, all that it needs to go on."""
 
-    epoch: int
-    rows: list[Row]
-    best_score: float
-    best_epoch: int
+    epoch: int = 0
+    rows: list[Row] = field(default_factory=list)
+    best_score: float = float("-inf")
+    best_loss: float = float("inf")
+    best_epoch: int = 0
+
+    def improved_by(self, found: Validation) -> bool:
+        """A higher score; or the same (0 while nothing is found yet) with a lower loss."""
+        return (found.score, -found.loss) > (self.best_score, -self.best_loss)
 
 
 def train(
@@ -46,28 +56,31 @@ def train(
     fabric: Fabric,
     task: Task,
     preparation: Preparation,
+    stores: StoreCache,
     say: Callable[[str], None],
 ) -> None:
     """Train from the last saved state to the last epoch. Files are written by rank 0 alone."""
     device = fabric.device
-    stores = [
-        load_store(
-            task.dataset,
-            task.cases(names),
-            preparation,
-            device=device,
-            keep_on_device=runtime.keep_on_device,
-            workers=runtime.workers,
-            what=f"Reading {what}",
-        )
-        for names, what in ((task.split.train, "training cases"), (task.split.validation, "validation cases"))
-        if names
-    ]
-    training, validation = stores[0], stores[1] if len(stores) > 1 else None
-    patch = config.patch or tuple(int(n) for n in training.shapes[0])
+    title = f"{task.dataset.name}, {config.model}, {config.loss}, seed {config.seed}"
+    saved = load_checkpoint(folder / "last.pt", run=settings_hash(folder)) if (folder / "last.pt").exists() else None
+    if saved is not None and saved["epoch"] >= config.epochs:  # killed between the last epoch and the scores
+        if fabric.is_global_zero:
+            write_history(folder / "history.csv", saved["rows"])
+            draw_curves(folder / "curves", saved["rows"], title=title, classes=task.foreground)
+        return
+    read = partial(stores.load, device=device, keep_on_device=runtime.keep_on_device, workers=runtime.workers)
+    training = read(task.dataset, task.cases(task.split.train), preparation, what="Reading training cases")
+    validation = None
+    if task.split.validation:
+        validation = read(task.dataset, task.cases(task.split.validation), preparation, what="Reading validation cases")
+    # a whole image is as large as the largest: what smaller ones lack is blank and counts for nothing
+    patch = config.patch or tuple(int(n) for n in training.shapes.max(axis=0))
     multiple = size_multiple(config.model)
     scale = preparation.input_scale(device)
     augmentation = AUGMENTATIONS[config.augment]
+    spacing = config.spacing or (1.0,) * len(patch)
+    if task.dataset.spatial_dims == 3 and not config.spacing:
+        spacing = preparation.spacing_of(task.dataset.reader.image(task.cases(task.split.train[:1])[0]))
 
     model = make_model(config, task, in_channels=training.channels)
     if device.type == "cuda" and task.dataset.spatial_dims == 2:
@@ -76,9 +89,9 @@ def train(
     captured = device.type == "cuda" and fabric.world_size == 1 and runtime.graphs == "auto"
     optimizer = make_optimizer(config, model.to(device), captured=captured, on_gpu=device.type == "cuda")
     schedule = Schedule(config)
-    progress = Progress(0, [], float("-inf"), 0)
-    if (folder / "last.pt").exists():
-        progress = _restore(load_checkpoint(folder / "last.pt"), model, optimizer, schedule)
+    progress = Progress()
+    if saved is not None:
+        progress = _restore(saved, model, optimizer, schedule)
         say(f"resuming after epoch {progress.epoch}")
     network, wrapped = fabric.setup(model, optimizer)
     batches: Batches
@@ -86,7 +99,7 @@ def train(
         batches = ResidentBatches(training, patch)
     else:
         batches = StreamedBatches(training, patch, device, workers=runtime.workers)
-        say(f"{len(training)} training cases stream from disk: they do not fit in memory with the rest")
+        say(f"{len(training)} training cases stream from disk")
     step = Step(
         fabric,
         network,
@@ -109,14 +122,14 @@ def train(
             patch=patch,
             oversample=config.oversample,
             augmentation=augmentation,
-            spacing=config.spacing or (1.0,) * len(patch),
+            spacing=spacing,
         )
         return whole.share(fabric.global_rank, fabric.world_size)
 
     board = Board(folder / "tensorboard", first_epoch=progress.epoch + 1) if fabric.is_global_zero else None
-    title = f"{task.dataset.name}, {config.model}, {config.loss}, seed {config.seed}"
     best: dict[str, Any] | None = None
-    saved_at, started, first = time.monotonic(), time.monotonic(), progress.epoch
+    saved_at = drawn_at = started = time.monotonic()
+    first = progress.epoch
     for epoch in range(progress.epoch + 1, config.epochs + 1):
         clock = time.monotonic()
         torch.manual_seed(config.seed * 1_000_003 + epoch)  # dropout: no generator state to save
@@ -127,7 +140,8 @@ def train(
         if captured and step.replay is None:
             step.capture()
             batches.begin(plan)
-        for rate in rates:
+        shown = track(rates, what=f"Epoch {epoch}/{config.epochs}") if fabric.is_global_zero else rates
+        for rate in shown:
             set_learning_rates(optimizer, rate)
             step.run()
         losses = step.epoch_means(len(plan.cases))
@@ -136,23 +150,26 @@ def train(
         found = None
         if validation is not None and (epoch % config.validate_every == 0 or epoch == config.epochs):
             network.eval()
-            found = validate(fabric, network, validation, criterion, config, scale, multiple)
+            found = validate(fabric, model, validation, criterion, config, scale, multiple)
             schedule.after_validation(found.loss)
         row = epoch_row(
             epoch=epoch,
             learning_rate=rates[-1],
             train=losses,
             validation=found,
+            steps=len(plan.cases),
             train_seconds=train_seconds,
             seconds=time.monotonic() - clock,
         )
         progress.rows.append(row)
         progress.epoch = epoch
-        score = found.score if found is not None else None
-        if (score is not None and score > progress.best_score) or (validation is None and epoch == config.epochs):
-            progress.best_score, progress.best_epoch = score or 0.0, epoch
-            best = {name: value.detach().clone() for name, value in model.state_dict().items()}
         last = epoch == config.epochs
+        if found is not None and progress.improved_by(found):
+            progress.best_score, progress.best_loss, progress.best_epoch = found.score, found.loss, epoch
+            best = {name: value.detach().clone() for name, value in model.state_dict().items()}
+        elif validation is None and last:
+            progress.best_score, progress.best_epoch = 0.0, epoch
+            best = {name: value.detach().clone() for name, value in model.state_dict().items()}
         if fabric.is_global_zero:
             pace = (time.monotonic() - started) / (epoch - first)
             say(epoch_line(row, epochs=config.epochs, seconds_left=pace * (config.epochs - epoch)))
@@ -160,9 +177,11 @@ def train(
             board.add(row)
             write_history(folder / "history.csv", progress.rows)
             if last or time.monotonic() - saved_at >= runtime.save_seconds:
-                _save(folder, config, model, optimizer, schedule, progress, best)
+                _save(folder, model, optimizer, schedule, progress, best)
                 best = None
-                draw_curves(folder / "curves", progress.rows, title=title, classes=task.foreground)
+                if last or time.monotonic() - drawn_at >= DRAW_SECONDS:
+                    draw_curves(folder / "curves", progress.rows, title=title, classes=task.foreground)
+                    drawn_at = time.monotonic()
                 saved_at = time.monotonic()
     if board is not None:
         board.close()
@@ -171,17 +190,30 @@ def train(
 
 def validate(
     fabric: Fabric,
-    network: nn.Module,
+    model: nn.Module,
     store: Store,
     criterion: Any,
     config: RunConfig,
     scale: tuple[torch.Tensor, torch.Tensor],
     multiple: int,
 ) -> Validation:
-    """Every rank takes its share of the cases; all know the result."""
+    """Every rank takes its share of the cases; all know the result.
+
+    ``model`` is not wrapped for DDP: that would exchange buffers in each forward pass, and wait for ranks that have
+    fewer cases. They are exchanged once here, so that all ranks judge the network that rank 0 saves.
+    """
+
+    def forward(images: torch.Tensor) -> torch.Tensor:
+        with fabric.autocast():
+            return model(images)
+
+    if fabric.world_size > 1:
+        for buffer in model.buffers():
+            if buffer.is_floating_point():
+                torch.distributed.broadcast(buffer, 0)
     mine = range(fabric.global_rank, len(store), fabric.world_size) or range(1)
     sums, counts = case_sums(
-        network,
+        forward,
         store,
         criterion,
         indices=mine,
@@ -190,6 +222,7 @@ def validate(
         multiple=multiple,
         batch_size=config.batch_size,
         device=fabric.device,
+        what="Validating" if fabric.is_global_zero else "",
     )
     parts = [(list(mine), sums.cpu(), counts.cpu())]
     if fabric.world_size > 1:
@@ -205,7 +238,6 @@ def validate(
 
 def _save(
     folder: Path,
-    config: RunConfig,
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     schedule: Schedule,
@@ -214,8 +246,8 @@ def _save(
 ) -> None:
     """The best weights first: the state that names them must not be newer than they are."""
     if best is not None:
-        content = {"model": best, "epoch": progress.best_epoch, "score": progress.best_score, "config": config.hash}
-        save_checkpoint(folder / "best.pt", content)
+        content = {"model": best, "epoch": progress.best_epoch, "score": progress.best_score}
+        save_checkpoint(folder / "best.pt", content | {"config": settings_hash(folder)})
     state = {
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
@@ -223,8 +255,9 @@ def _save(
         "epoch": progress.epoch,
         "rows": progress.rows,
         "best_score": progress.best_score,
+        "best_loss": progress.best_loss,
         "best_epoch": progress.best_epoch,
-        "config": config.hash,
+        "config": settings_hash(folder),
     }
     save_checkpoint(folder / "last.pt", state)
 
@@ -237,4 +270,4 @@ def _restore(state: dict[str, Any], model: nn.Module, optimizer: torch.optim.Opt
         group.pop("rate_set", None)
         group.update(settings)  # the saved ones may belong to another device
     schedule.restore(state["schedule"])
-    return Progress(state["epoch"], state["rows"], state["best_score"], state["best_epoch"])
+    return Progress(**{name: state[name] for name in ("epoch", "rows", "best_score", "best_loss", "best_epoch")})

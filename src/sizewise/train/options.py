@@ -2,11 +2,10 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
-from sizewise.checks import closest
 from sizewise.errors import BadInput
-from sizewise.train.config import RunConfig, flag
+from sizewise.train.config import RunConfig, check_words, flag
 
 LOSS_OPTIONS = ("temperature", "gamma", "smooth", "class_reduction", "scope", "classes")
 
@@ -46,13 +45,3 @@ def parse_sizes(text: str, number: type, name: str) -> tuple:
     except ValueError as error:
         example = "352x352" if number is int else "1.5x1.5x2"
         raise BadInput(f"{flag(name)} must be numbers as {example}, or the word stored, got {text!r}.") from error
-
-
-def check_words(settings: dict[str, Any]) -> None:
-    """Settings that are one of a few words must be one of them."""
-    for name, hint in get_type_hints(RunConfig).items():
-        if name in settings and get_origin(hint) is not None and all(isinstance(one, str) for one in get_args(hint)):
-            allowed, value = get_args(hint), settings[name]
-            if value not in allowed:
-                words = ", ".join(allowed)
-                raise BadInput(f"{flag(name)} must be one of {words}, got {value!r}.{closest(value, allowed)}")

@@ -12,15 +12,16 @@ from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.progress import track
 from sizewise.train.config import RunConfig, Runtime
-from sizewise.train.failures import explained
+from sizewise.train.failures import explained_prediction
+from sizewise.train.machine import make_fabric
 from sizewise.train.plain_images import plain_images
 from sizewise.train.preparation import Preparation
-from sizewise.train.run import make_fabric
+from sizewise.train.resolve import full_path
 from sizewise.train.run_folder import read_config
 from sizewise.train.scoring import load_best, predict_cases
 from sizewise.train.task import make_task
 
-SUBSETS = ("test", "validation", "train", "all")
+SUBSETS = ("test", "validation", "train", "unlabelled", "all")
 
 
 def predict_folder(
@@ -32,7 +33,8 @@ def predict_folder(
         run: a run folder with best.pt.
         data: a data set, a folder of images without masks, or one image.
         out: where the label maps go; existing ones of the same cases are replaced.
-        subset: of a data set: "test", "validation", "train" as the run split it (or the data set's own), or "all".
+        subset: of a data set: "test", "validation", "train" as the run split it (or the data set's own);
+            "unlabelled", the cases without a target, such as those of a challenge's server; or "all".
         device: "auto", "cpu" or "cuda".
         say: takes lines for the screen.
     """
@@ -45,9 +47,12 @@ def predict_folder(
     task = make_task(config, dataset, Split((), (), ()))
     fabric = make_fabric(config, Runtime(accelerator=device))  # type: ignore[arg-type]
     model = load_best(config, task, run, device=fabric.device, in_channels=len(preparation.mean))
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"--out {out} cannot be made: {error.strerror or error}. Name another folder.") from error
     files = []
-    with explained(config, run):
+    with explained_prediction(out):
         predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
         for case, _, labels in track(predicted, what="Predicting", total=len(cases)):
             files.append(dataset.reader.write(labels, case, out))
@@ -57,8 +62,11 @@ def predict_folder(
 
 def read_problem(run: Path) -> dict[str, Any]:
     """What :func:`~sizewise.train.task.problem_json` wrote."""
-    values = json.loads(_text(run / "problem.json"))
-    return values | {"classes": tuple(values["classes"]), "modality": tuple(values["modality"])}
+    try:
+        values = json.loads(_text(run / "problem.json"))
+        return values | {"classes": tuple(values["classes"]), "modality": tuple(values["modality"])}
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise BadInput(f"{run / 'problem.json'} cannot be read: {error}.") from error
 
 
 def _cases(
@@ -70,11 +78,11 @@ def _cases(
         raise BadInput(str(error)) from error
     axes = trained.pop("axes")
     like = Dataset(cases=(), reader=None, **trained)  # type: ignore[arg-type]
-    path = Path(data)
+    path = Path(full_path(data))
     try:
         dataset = open_dataset(
             data,
-            name=config.data_name if data == config.data else "",
+            name=config.data_name if full_path(data) == config.data else "",
             merge=config.merge,
             classes_csv=Path(config.classes_csv) if config.classes_csv else None,
             ignore_index=config.ignore_index,
@@ -95,10 +103,13 @@ def _cases(
             f"{data} is {dataset.spatial_dims}D {dataset.name} with {', '.join(dataset.classes)}. To predict its "
             "images anyway, give the folder that holds nothing but them."
         )
-    if subset == "all":
-        return dataset, list(dataset.cases)
+    if subset in ("all", "unlabelled"):
+        wanted = [case for case in dataset.cases if subset == "all" or not case.target]
+        if not wanted:
+            raise BadInput(f"every case of {data} has a target. Use --subset all.")
+        return dataset, wanted
     names = set(getattr(Split.from_json(_text(run / "split.json")), subset))
-    chosen = [case for case in dataset.cases if case.name in names] if data == config.data else []
+    chosen = [case for case in dataset.cases if case.name in names] if full_path(data) == config.data else []
     chosen = chosen or [case for case in dataset.cases if case.subset == subset]
     if not chosen:
         raise BadInput(f"{data} has no cases of the subset {subset!r}. Use --subset all.")

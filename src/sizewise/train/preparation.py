@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sizewise.data.dataset import Case, Dataset, Image
+from sizewise.data.threads import map_threads
+from sizewise.errors import BadInput
 from sizewise.train.config import RunConfig
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -66,6 +69,21 @@ class Preparation:
             return tuple(max(1, round(length * old / new)) for length, old, new in steps)
         return stored
 
+    def spacing_of(self, image: Image) -> tuple[float, ...]:
+        """Millimetres between neighbours after resizing or resampling."""
+        lengths = zip(image.pixels.shape[1:], image.spacing, self.shape(image), strict=True)
+        return tuple(stored * step / prepared for stored, step, prepared in lengths)
+
+    def check(self, image: Image, case: str) -> None:
+        """Raise BadInput where an image is not of the kind that this was fitted to."""
+        channels, wanted = len(image.pixels), len(self.mean)
+        if channels != wanted:
+            raise BadInput(f"{case}: the image has {channels} channels, and the others {wanted}. All must be alike.")
+        if self.scaling == "photo" and image.pixels.dtype != np.uint8:
+            raise BadInput(
+                f"{case}: the image has {image.pixels.dtype} pixels, and the others 8 bits. All must be alike."
+            )
+
     def target(self, labels: np.ndarray, shape: tuple[int, ...], ignore_index: int | None) -> Tensor:
         """(*S) or (C, *S) uint8, nearest neighbour; ignored pixels become UNLABELLED."""
         wide = torch.from_numpy(labels.astype(np.int16))
@@ -107,8 +125,8 @@ def fit_preparation(dataset: Dataset, cases: Sequence[Case], config: RunConfig) 
     if any(word.upper() != "CT" for word in dataset.modality):
         ones = (1.0,) * channels
         return Preparation(config.size, config.spacing, "case", (), (0.0,) * channels, ones)
-    chosen = cases[:: max(1, len(cases) // FITTED_CASES)]
-    values = [_foreground_values(dataset, case) for case in chosen]
+    chosen = cases[:: -(-len(cases) // FITTED_CASES)]
+    values = map_threads(partial(_foreground_values, dataset), chosen, what="Measuring intensities")
     joined = np.concatenate(values, axis=1)
     low, high = np.percentile(joined, [0.5, 99.5], axis=1)
     clipped = np.clip(joined, low[:, None], high[:, None])

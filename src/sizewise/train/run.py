@@ -1,24 +1,29 @@
 """A whole run: open the folder, train, score the test cases, say what came out."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Literal
 
-import torch
 from lightning_fabric import Fabric
 
 from sizewise.data.dataset import Dataset
 from sizewise.data.split import Split
-from sizewise.errors import BadInput
 from sizewise.metrics.table import RunColumns, score_rows, write_cases
 from sizewise.train.config import RunConfig, Runtime
+from sizewise.train.cost import write_cost
 from sizewise.train.failures import explained
 from sizewise.train.loop import train
+from sizewise.train.machine import ending_together, make_fabric, settle_precision
 from sizewise.train.preparation import Preparation, fit_preparation
 from sizewise.train.run_folder import is_finished, locked, open_run, write_atomically, write_versions
 from sizewise.train.scoring import load_best, score_cases
+from sizewise.train.store import StoreCache
 from sizewise.train.task import Task, make_criterion, make_task, problem_json
+
+
+def say_at_once(line: str) -> None:
+    """Print a line so that it is seen now, in a pipe too."""
+    print(line, flush=True)
 
 
 def run_training(
@@ -28,7 +33,8 @@ def run_training(
     folder: Path,
     runtime: Runtime | None = None,
     resume: bool = False,
-    say: Callable[[str], None] = print,
+    stores: StoreCache | None = None,
+    say: Callable[[str], None] = say_at_once,
 ) -> RunConfig:
     """Carry out a run, or what is left of it; returns the settings with nothing left to "auto".
 
@@ -38,28 +44,34 @@ def run_training(
         folder: the run folder.
         runtime: where and how.
         resume: go on with what the folder holds.
+        stores: decoded data that runs of one process share.
         say: takes the lines for the screen.
     """
     runtime = runtime or Runtime()
     fabric = make_fabric(config, runtime)
-    config = replace(config, precision=_precision_word(fabric))
-    if fabric.is_global_zero:
-        open_run(folder, config, resume=resume)
-    fabric.barrier()
-    if is_finished(folder):
-        say(f"{folder} is finished already.")
-        return config
-    if fabric.is_global_zero:
-        with locked(folder), explained(config, folder):
-            _carry_out(config, dataset, folder, runtime, fabric, say)
-    else:
-        with explained(config, folder):
-            _carry_out(config, dataset, folder, runtime, fabric, lambda line: None)
+    config = settle_precision(config, runtime)
+    with ending_together(fabric):
+        if fabric.is_global_zero:
+            open_run(folder, config, resume=resume)
+        else:
+            stores, say = None, lambda line: None
+        fabric.barrier()
+        if is_finished(folder):
+            say(f"{folder} is finished already.")
+            return config
+        with locked(folder) if fabric.is_global_zero else nullcontext(), explained(config, folder):
+            _carry_out(config, dataset, folder, runtime, fabric, stores or StoreCache(), say)
     return config
 
 
 def _carry_out(
-    config: RunConfig, dataset: Dataset, folder: Path, runtime: Runtime, fabric: Fabric, say: Callable[[str], None]
+    config: RunConfig,
+    dataset: Dataset,
+    folder: Path,
+    runtime: Runtime,
+    fabric: Fabric,
+    stores: StoreCache,
+    say: Callable[[str], None],
 ) -> None:
     task = make_task(config, dataset, _saved_split(folder))
     preparation = _saved_preparation(folder) or fit_preparation(dataset, task.cases(task.split.train), config)
@@ -70,49 +82,16 @@ def _carry_out(
         write_atomically(folder / "preparation.json", preparation.to_json())
         write_atomically(folder / "problem.json", problem_json(task))
         say(describe(config, task, folder))
-    train(config, runtime, folder, fabric=fabric, task=task, preparation=preparation, say=say)
+    train(config, runtime, folder, fabric=fabric, task=task, preparation=preparation, stores=stores, say=say)
+    if fabric.is_global_zero:
+        write_cost(folder, fabric.device)
     names = task.split.test or task.split.validation
     channels = len(preparation.mean)
     model = load_best(config, task, folder, device=fabric.device, in_channels=channels)
-    scores = score_cases(config, task, preparation, model, names, fabric=fabric)
+    scores = score_cases(config, task, preparation, model, names, fabric=fabric, overlays=folder / "overlays")
     if fabric.is_global_zero:
         write_cases(folder / "cases.csv", score_rows(scores, of=run_columns(config, task)))
     fabric.barrier()
-
-
-def make_fabric(config: RunConfig, runtime: Runtime) -> Fabric:
-    """Device, precision and processes."""
-    if runtime.accelerator == "cuda" and not torch.cuda.is_available():
-        raise BadInput("--device cuda was asked for, but torch finds no CUDA GPU here. Use --device cpu.")
-    accelerator = "cuda" if runtime.accelerator != "cpu" and torch.cuda.is_available() else "cpu"
-    ranks = runtime.devices * runtime.nodes
-    if config.batch_size % ranks:
-        raise BadInput(f"--batch-size {config.batch_size} is shared by {ranks} devices; make it a multiple.")
-    precision = config.precision
-    if precision == "auto":
-        precision = "bfloat16" if accelerator == "cuda" and torch.cuda.is_bf16_supported() else "float32"
-    if runtime.deterministic:
-        _be_deterministic()
-    elif accelerator == "cuda":
-        torch.backends.cudnn.benchmark = True
-        torch.set_float32_matmul_precision("high")
-    fabric = Fabric(
-        accelerator=accelerator,
-        devices=runtime.devices,
-        num_nodes=runtime.nodes,
-        precision="bf16-mixed" if precision == "bfloat16" else "32-true",
-    )
-    fabric.launch()
-    return fabric
-
-
-def _be_deterministic() -> None:
-    import os
-
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True)
-    torch.backends.cudnn.benchmark = False
-    torch.backends.cudnn.deterministic = True
 
 
 def run_columns(config: RunConfig, task: Task) -> RunColumns:
@@ -124,10 +103,20 @@ def run_columns(config: RunConfig, task: Task) -> RunColumns:
         run=config.hash,
         data=task.dataset.name,
         model=config.model,
-        loss=config.loss,
+        loss=loss_label(config),
         weight=weight,
         seed=str(config.seed),
     )
+
+
+def loss_label(config: RunConfig) -> str:
+    """The loss as tables call it: with its temperature where that was chosen.
+
+    >>> loss_label(RunConfig(data="synthetic", loss="RCE", loss_options=(("temperature", 5.0),)))
+    'RCE τ=5'
+    """
+    temperature = dict(config.loss_options).get("temperature")
+    return config.loss if temperature is None else f"{config.loss} τ={temperature:g}"
 
 
 def describe(config: RunConfig, task: Task, folder: Path) -> str:
@@ -139,10 +128,6 @@ def describe(config: RunConfig, task: Task, folder: Path) -> str:
         f"{config.model} with {make_criterion(config, task)}, recipe {config.recipe}, seed {config.seed}, "
         f"{config.precision} → {folder}"
     )
-
-
-def _precision_word(fabric: Fabric) -> Literal["float32", "bfloat16"]:
-    return "bfloat16" if "bf16" in str(fabric.strategy.precision.precision) else "float32"
 
 
 def _saved_split(folder: Path) -> Split | None:

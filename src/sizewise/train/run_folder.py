@@ -10,15 +10,20 @@
 | history.csv | one row per epoch |
 | best.pt, last.pt | weights chosen on validation; state to resume from |
 | cases.csv | scores of the test cases; written last, so its presence means that the run is complete |
+| cost.json | milliseconds a step, seconds of training, peak memory |
+| overlays/ | small pictures of test cases, for the report |
 | curves.svg, curves.png, tensorboard/ | the same history to look at |
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import platform
+import re
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -66,16 +71,20 @@ def open_run(folder: Path, config: RunConfig, *, resume: bool) -> None:
     if not settings.exists():
         if folder.exists() and any(not one.name.startswith(".") and one.name != "run.lock" for one in folder.iterdir()):
             raise BadInput(f"--out {folder} holds other files and no run. Name a new folder.")
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(settings, config.to_json())
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(settings, config.to_json())
+        except OSError as error:
+            raise BadInput(f"--out {folder} cannot be made: {error.strerror or error}. Name another folder.") from error
         return
     found = read_config(folder)
     if found != config:
-        differences = "; ".join(config.differences(found))
+        differences = "; ".join(found.differences(config))
         raise BadInput(f"{folder} holds a run with other settings ({differences}). Use another --out.")
+    if not resume and is_finished(folder):
+        raise BadInput(f"{folder} holds this run already, finished. Show it with --resume, or use another --out.")
     if not resume:
-        state = "finished" if is_finished(folder) else "unfinished"
-        raise BadInput(f"{folder} holds this run already, {state}. Continue it with --resume, or use another --out.")
+        raise BadInput(f"{folder} holds this run already, unfinished. Continue it with --resume, or use another --out.")
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -85,13 +94,22 @@ def read_config(folder: Path) -> RunConfig:
         raise BadInput(f"{folder} is no run folder: it has no config.json. `sizewise train --out {folder}` makes one.")
     try:
         return RunConfig.from_json(settings.read_text())
-    except (json.JSONDecodeError, TypeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, OSError) as error:
         raise BadInput(f"{settings} cannot be read: {error}.") from error
+
+
+def settings_hash(folder: Path) -> str:
+    """The hash of config.json as it stands: a later version of sizewise may know more settings than were written."""
+    return hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()[:8]
 
 
 def is_finished(folder: Path) -> bool:
     """Whether the run was trained and scored to the end."""
     return (folder / "cases.csv").exists()
+
+
+class RunBusy(BadInput):
+    """Another process is working in the run folder."""
 
 
 @contextlib.contextmanager
@@ -103,27 +121,38 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise BadInput(f"{folder}: another process is working on this run. Wait for it, or stop it.") from error
+            raise RunBusy(f"{folder}: another process is working on this run. Wait for it, or stop it.") from error
+        _remove_unfinished(folder)
         yield
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """A process that was killed while it wrote leaves its part of a file behind, as large as a checkpoint."""
+    for one in (*folder.glob(".*"), *folder.glob("overlays/.*")):
+        if one.is_file() and re.fullmatch(r"\..+\.(json|csv|pt|svg|png|npz)[-.]\w+", one.name):
+            one.unlink(missing_ok=True)
 
 
 def write_versions(folder: Path, runtime: Runtime, device: torch.device) -> None:
     """Record what the run was made with."""
-    import monai
-    import numpy as np
-
     record: dict[str, Any] = {
         "sizewise": sizewise.__version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "monai": monai.__version__,
-        "numpy": np.__version__,
+        **{name: _installed(name) for name in ("lightning-fabric", "monai", "segmentation-models-pytorch", "numpy")},
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "cpu",
         "cuda": torch.version.cuda,
         "threads": torch.get_num_threads(),
         "runtime": vars(runtime),
     }
     write_atomically(folder / "versions.json", json.dumps(record, indent=1))
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _umask() -> int:

@@ -10,7 +10,8 @@ from sizewise.train.config import RunConfig
 class Schedule:
     """What the plateau rule remembers; the polynomials remember nothing.
 
-    The paper: halved if the validation loss has not fallen for 5 epochs.
+    The paper: halved if the validation loss has not fallen for 5 epochs. Counted as torch's ReduceLROnPlateau counts
+    its patience: the sixth validation in a row without a new lowest loss halves the rate.
 
     >>> schedule = Schedule(RunConfig(data="synthetic", schedule="plateau", patience=1, learning_rate=1.0))
     >>> for loss in (3.0, 2.0, 2.5, 2.4, 1.0):
@@ -34,7 +35,7 @@ class Schedule:
         return [low + span * (1 - one / config.epochs) ** config.power for one in done]
 
     def after_validation(self, loss: float) -> None:
-        """Count epochs without a fall, and halve after ``patience`` of them in a row."""
+        """Count validations without a new lowest loss, and halve at one more than ``patience`` of them in a row."""
         if self.config.schedule != "plateau":
             return
         if loss < self.best_loss:

@@ -10,6 +10,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from sizewise.data.dataset import Case, Image
+from sizewise.errors import BadInput
 from sizewise.metrics.case import RegionScore
 from sizewise.metrics.label_maps import LabelMaps, score_label_maps
 from sizewise.metrics.workers import available_cores
@@ -18,16 +19,23 @@ from sizewise.progress import track
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
 from sizewise.train.inference import predict_image
+from sizewise.train.overlays import KEPT, save_overlay
 from sizewise.train.preparation import Preparation
+from sizewise.train.run_folder import settings_hash
 from sizewise.train.task import Task, make_model
 
 
 def load_best(config: RunConfig, task: Task, folder: Path, *, device: torch.device, in_channels: int) -> nn.Module:
     """The network with the weights that were best on validation."""
-    state = load_checkpoint(folder / "best.pt")
+    state = load_checkpoint(folder / "best.pt", run=settings_hash(folder))
     plain = replace(config, encoder_weights="none")  # the checkpoint has them
     model = make_model(plain, task, in_channels=in_channels)
-    model.load_state_dict(state["model"])
+    try:
+        model.load_state_dict(state["model"])
+    except (RuntimeError, KeyError) as error:
+        raise BadInput(
+            f"{folder / 'best.pt'} does not hold weights of this version's {config.model}: {error}"
+        ) from error
     if device.type == "cuda" and task.dataset.spatial_dims == 2:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return model.to(device).eval()
@@ -47,6 +55,7 @@ def predict_cases(
     multiple = size_multiple(config.model)
     for case in cases:
         image = task.dataset.reader.image(case)
+        preparation.check(image, case.name)
         with fabric.autocast():
             labels = predict_image(
                 model,
@@ -69,16 +78,25 @@ def score_cases(
     names: tuple[str, ...],
     *,
     fabric: Fabric,
+    overlays: Path | None = None,
 ) -> dict[str, list[RegionScore]]:
-    """Predict and score: the device predicts while a process per core measures surfaces."""
+    """Predict and score: the device predicts while a process per core measures surfaces.
+
+    Small pictures of the first cases go to the folder ``overlays``.
+    """
     cases = task.cases(names)[fabric.global_rank :: fabric.world_size]
     predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
-    maps = (
-        LabelMaps(case.name, labels, task.dataset.reader.target(case), image.spacing)
-        for case, image, labels in predicted
-    )
+    shown = {case.name for case in cases[:: -(-len(cases) // KEPT)]} if cases and overlays is not None else set()
+
+    def label_maps() -> Iterator[LabelMaps]:
+        for case, image, labels in predicted:
+            target = task.dataset.reader.target(case)
+            if case.name in shown and overlays is not None:
+                save_overlay(overlays, case.name, image, labels, target)
+            yield LabelMaps(case.name, labels, target, image.spacing)
+
     scored = score_label_maps(
-        maps,
+        label_maps(),
         expected=len(cases),
         classes=len(task.foreground),
         nsd_tolerance=config.nsd_tolerance,

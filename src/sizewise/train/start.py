@@ -2,10 +2,10 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
-from sizewise.errors import BadInput
 from sizewise.metrics.summary import ClassSummary, summarise
 from sizewise.metrics.table import read_cases
 from sizewise.train.config import RunConfig, Runtime
@@ -14,17 +14,21 @@ from sizewise.train.config import RunConfig, Runtime
 def start_run(settings: dict[str, Any], machine: dict[str, Any], *, out: Path | None, resume: bool) -> Path:
     """Carry out a run and print its scores; returns the run folder."""
     from sizewise.cli.show import show_next, show_table
+    from sizewise.train.machine import settle_precision
     from sizewise.train.resolve import resolve
     from sizewise.train.run import run_training
 
-    if machine["accelerator"] not in ("auto", "cpu", "cuda"):
-        raise BadInput(f"--device must be auto, cpu or cuda, got {machine['accelerator']!r}.")
-    if min(machine["devices"], machine["nodes"]) < 1:
-        raise BadInput("--devices and --nodes must be at least 1.")
+    runtime = Runtime(**machine)
     config, dataset = resolve(settings)
+    config = settle_precision(config, runtime)
     folder = out or default_folder(config, dataset.name)
-    run_training(config, dataset, folder=folder, runtime=Runtime(**machine), resume=resume)
-    if int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))):
+    try:
+        run_training(config, dataset, folder=folder, runtime=runtime, resume=resume)
+    except KeyboardInterrupt:
+        if _is_first() and (folder / "config.json").exists():
+            print(f"{folder} is intact: the same command with --resume --out {folder} goes on.", file=sys.stderr)
+        raise
+    if not _is_first():
         return folder
     names = dict(enumerate(_foreground(dataset), start=1))
     rows = [score_cells(names.get(one.class_id, ""), one) for one in summarise(read_cases(folder / "cases.csv"))]
@@ -70,6 +74,11 @@ def default_folder(config: RunConfig, data: str) -> Path:
     """runs/DATA-MODEL-LOSS-SEED-HASH, in letters that every file system takes."""
     words = [data, config.model, config.loss, f"s{config.seed}", config.hash]
     return Path("runs") / re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
+
+
+def _is_first() -> bool:
+    """Whether this is the only process, or the first of several."""
+    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
 
 
 def _foreground(dataset: Any) -> tuple[str, ...]:

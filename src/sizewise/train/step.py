@@ -59,10 +59,13 @@ class Step:
             self.replay()
 
     def epoch_means(self, steps: int) -> dict[str, float]:
-        """The mean loss and terms since the last call. Waits for the device."""
-        means = (self.sums / steps).tolist()
+        """The mean loss and terms since the last call, over all processes. Waits for the device."""
+        means = self.sums / steps
+        if self.fabric.world_size > 1:
+            torch.distributed.all_reduce(means)
+            means /= self.fabric.world_size
         self.sums.zero_()
-        return dict(zip(self.names, means, strict=True))
+        return dict(zip(self.names, means.tolist(), strict=True))
 
     def _compute(self) -> None:
         logits, labels = self.forward()

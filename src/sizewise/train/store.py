@@ -4,11 +4,15 @@ Cases may differ in shape. A case's image (C, *S) and labels ([C,] *S) lie flat 
 is one gather with index arithmetic: no shape depends on the data, and a CUDA graph can hold it.
 """
 
+import contextlib
+import itertools
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -81,6 +85,7 @@ class Store:
 def prepare_case(dataset: Dataset, case: Case, preparation: Preparation) -> Prepared:
     """Decode one case, resize and scale it, and find its foreground."""
     image = dataset.reader.image(case)
+    preparation.check(image, case.name)
     labels = dataset.reader.target(case)
     spatial = image.pixels.shape[1:]
     if labels.shape[-len(spatial) :] != spatial:
@@ -89,6 +94,13 @@ def prepare_case(dataset: Dataset, case: Case, preparation: Preparation) -> Prep
             "Run `sizewise data` to check the whole data set."
         )
     prepared = preparation.target(labels, preparation.shape(image), dataset.ignore_index)
+    most = 2 if dataset.activation == "sigmoid" else len(dataset.classes)
+    stray = np.unique(labels[((labels >= most) | (labels < 0)) & (labels != dataset.ignore_index)])
+    if len(stray):
+        raise BadInput(
+            f"{case.name}: the target has the labels {', '.join(map(str, stray[:8]))}, and there are {most} classes, "
+            "from 0 on. Pixels without a label are named with --ignore-index."
+        )
     return Prepared(preparation.image(image), prepared, foreground_points(prepared, len(spatial)))
 
 
@@ -118,25 +130,44 @@ def load_store(
     Else they are written once, uncompressed, to the cache folder, from where crops are read on demand.
     """
     first = prepare_case(dataset, cases[0], preparation)
-    estimate = (first.image.nbytes + first.labels.nbytes) * len(cases)
-    if keep_on_device != "auto" or estimate > 0.4 * free_bytes(device):
+    limit = 0.4 * min(free_bytes(device), free_bytes(torch.device("cpu")))  # decoded in the one, kept in the other
+    held = (first.image.nbytes + first.labels.nbytes) * len(cases)
+    images, labels, shapes, points = deque[Tensor](), deque[Tensor](), [], []
+    fits = keep_on_device == "auto" and held <= limit
+    if fits:
+        held = 0
+        for one in decode(dataset, cases, preparation, workers, what):
+            images.append(one.image.reshape(-1))
+            labels.append(one.labels.reshape(-1))
+            shapes.append(tuple(one.image.shape))
+            points.append(one.points)
+            held += one.image.nbytes + one.labels.nbytes
+            fits = held <= limit
+            if not fits:  # the others are larger than the first
+                break
+    if not fits:
         from sizewise.train.disk_store import cached_store
 
+        images.clear()
+        labels.clear()
         return cached_store(dataset, cases, preparation, decode(dataset, cases, preparation, workers, what))
-    images, labels, shapes, points = [], [], [], []
-    for one in decode(dataset, cases, preparation, workers, what):
-        images.append(one.image.reshape(-1))
-        labels.append(one.labels.reshape(-1))
-        shapes.append(tuple(one.image.shape))
-        points.append(one.points)
-    return pack(
-        cases,
-        torch.cat(images).to(device),
-        torch.cat(labels).to(device),
-        shapes,
-        points,
-        label_channels=label_channels(first),
-    )
+    flat = _joined(images, device), _joined(labels, device)
+    return pack(cases, *flat, shapes, points, label_channels=label_channels(first))
+
+
+class StoreCache:
+    """Stores that several runs of one process share: decoded once, kept as long as the cache."""
+
+    def __init__(self) -> None:
+        self._stores: dict[tuple[object, ...], Store] = {}
+
+    def load(self, dataset: Dataset, cases: Sequence[Case], preparation: Preparation, **options: Any) -> Store:
+        """As :func:`load_store`, unless the same was loaded before."""
+        words = tuple(value for name, value in sorted(options.items()) if name != "what")
+        key = (id(dataset), preparation, words, tuple(case.name for case in cases))
+        if key not in self._stores:
+            self._stores[key] = load_store(dataset, cases, preparation, **options)
+        return self._stores[key]
 
 
 def decode(
@@ -144,14 +175,16 @@ def decode(
 ) -> Iterator[Prepared]:
     """Prepared cases in order, decoded by threads a few cases ahead of whoever takes them."""
     threads = workers or os.cpu_count() or 1
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[Prepared]] = deque()
-        for case in track(cases, what=what):
-            waiting.append(pool.submit(prepare_case, dataset, case, preparation))
-            if len(waiting) > 4 * threads:
-                yield waiting.popleft().result()
-        while waiting:
+    waiting: deque[Future[Prepared]] = deque()
+    pool = ThreadPoolExecutor(threads)
+    try:
+        coming = iter(cases)
+        for _ in track(cases, what=what):
+            for case in itertools.islice(coming, 4 * threads + 1 - len(waiting)):
+                waiting.append(pool.submit(prepare_case, dataset, case, preparation))
             yield waiting.popleft().result()
+    finally:  # Ctrl-C, or a bad file, does not wait for the files that have not begun
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def pack(
@@ -164,13 +197,7 @@ def pack(
     label_channels: int,
 ) -> Store:
     """A store from flat arrays and the (C, *S) of each case."""
-    channels = sorted({shape[0] for shape in shapes})
-    if len(channels) > 1:
-        one, other = (next(c for c, s in zip(cases, shapes, strict=True) if s[0] == n) for n in channels[:2])
-        raise BadInput(
-            f"all images must have the same number of channels: {one.images[0] if one.images else one.name} has "
-            f"{channels[0]}, {other.images[0] if other.images else other.name} has {channels[1]}."
-        )
+    channels = shapes[0][0]  # the same for all: Preparation.check
     spatial = np.array([shape[1:] for shape in shapes], np.int64)
     starts = np.concatenate([[0], np.cumsum(spatial.prod(axis=1))])[:-1]
     return Store(
@@ -178,9 +205,9 @@ def pack(
         images=images,
         labels=labels,
         shapes=spatial,
-        image_offsets=starts * channels[0],
+        image_offsets=starts * channels,
         label_offsets=starts * max(1, label_channels),
-        channels=channels[0],
+        channels=channels,
         label_channels=label_channels,
         points=tuple(points),
     )
@@ -192,10 +219,30 @@ def label_channels(prepared: Prepared) -> int:
 
 
 def free_bytes(device: torch.device) -> int:
-    """Memory that is free now, on the device or in the machine."""
+    """Memory that can be had now, on the device or in the machine, where files that are cached in it make room."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):  # not Linux: half of all there is
+        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    with contextlib.suppress(OSError, ValueError):  # a container may get less than the machine has; "max": it does not
+        group = Path("/sys/fs/cgroup")
+        most = int((group / "memory.max").read_text())
+        available = min(available, max(0, most - int((group / "memory.current").read_text())))
+    return available
+
+
+def _joined(parts: deque[Tensor], device: torch.device) -> Tensor:
+    """One flat tensor on the device; each part is let go when it is there, so that nothing is held twice."""
+    flat = torch.empty(sum(len(part) for part in parts), dtype=parts[0].dtype, device=device)
+    start = 0
+    while parts:
+        part = parts.popleft()
+        flat[start : start + len(part)] = part
+        start += len(part)
+    return flat
 
 
 def _slice(flat: Tensor, start: int, shape: tuple[int, ...]) -> Tensor:

@@ -41,6 +41,11 @@ class Task:
     def cases(self, names: tuple[str, ...]) -> list[Case]:
         """The cases of these names, in this order."""
         by_name = {case.name: case for case in self.dataset.cases}
+        if missing := [name for name in names if name not in by_name]:
+            raise BadInput(
+                f"{self.dataset.name} has changed since the run began: {len(missing)} cases of its split.json are "
+                f"gone, such as {missing[0]}. Put them back, or start a new run with another --out."
+            )
         return [by_name[name] for name in names]
 
 

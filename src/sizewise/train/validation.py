@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from sizewise.criterion import Loss
+from sizewise.progress import track
 from sizewise.stats import RegionStats
 from sizewise.stats.fields import COUNT, PIXELS
 from sizewise.train.inference import image_logits
@@ -52,10 +53,15 @@ def case_sums(
     multiple: int,
     batch_size: int,
     device: torch.device,
+    what: str = "",
 ) -> tuple[Tensor, Tensor]:
-    """The criterion's sums (fields, n, …), and per case the pixels that :func:`region_counts` counts."""
+    """The criterion's sums (fields, n, …), and per case the pixels that :func:`region_counts` counts.
+
+    ``what`` names a progress bar; without it there is none.
+    """
     sums, counts = [], []
-    for chunk in _batches(store, indices, 1 if patch else batch_size):
+    chunks = list(_batches(store, indices, 1 if patch else batch_size))
+    for chunk in track(chunks, what=what) if what else chunks:
         images = torch.stack([store.image(i) for i in chunk]).to(device, non_blocking=True)
         labels = torch.stack([store.target(i) for i in chunk]).to(device, non_blocking=True)
         factor, offset = (one.view(1, -1, *[1] * (images.dim() - 2)) for one in input_scale)

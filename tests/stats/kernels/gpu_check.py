@@ -161,10 +161,11 @@ def replayed() -> None:
         torch.utils.checkpoint.checkpoint(new, logits, inputs[0][1], use_reentrant=False).backward()
         assert torch.equal(logits.grad, plain(new, *inputs[0])[1])
     logits.grad = None
+    value = plain(criterion, *inputs[0])[0]
     with torch.no_grad():
-        assert torch.equal(criterion(logits, inputs[0][1]), plain(criterion, *inputs[0])[0])
+        assert torch.equal(criterion(logits, inputs[0][1]), value)
     with torch.inference_mode():
-        assert torch.equal(criterion(logits, inputs[0][1]), plain(criterion, *inputs[0])[0])
+        assert torch.equal(criterion(logits, inputs[0][1]), value)
     checkpointed = torch.utils.checkpoint.checkpoint(criterion, logits, inputs[0][1], use_reentrant=False)
     checkpointed.backward()
     assert torch.equal(logits.grad, plain(criterion, *inputs[0])[1])

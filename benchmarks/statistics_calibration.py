@@ -1,0 +1,212 @@
+"""Does the verdict of a study hold its level? Simulated studies with a known truth; see --help.
+
+A study is drawn on the logit scale and mapped to DSC in [0, 1], which skews it: difficulty of a case, shared by all
+losses; interaction of case and loss; effect of a seed, shared by all losses; interaction of seed and loss; noise of
+each case in each run; and cases that a loss loses entirely (DSC 0) in most of its runs. Each number below is the
+share of studies, counted by the functions that the verdict rests on.
+"""
+
+import argparse
+import csv
+import os
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from sizewise.study.statistics.components import Components, components, mean_squares
+from sizewise.study.statistics.interval import interval
+from sizewise.study.statistics.plan import plan
+from sizewise.study.statistics.signed_rank import holm
+
+USUAL = {"ability": 2.0, "case": 1.0, "case_loss": 0.3, "seed": 0.05, "seed_loss": 0.08, "noise": 0.5, "lost": 0.0}
+# name: (seeds, cases, losses, what differs from the usual study)
+STUDIES = {
+    "usual": (3, 60, 4, {}),
+    "few cases": (3, 20, 3, {}),
+    "many cases": (3, 100, 4, {}),
+    "two losses": (4, 40, 2, {}),
+    "five seeds": (5, 60, 4, {}),
+    "five seeds, many cases": (5, 100, 4, {}),
+    "two seeds": (2, 60, 4, {}),
+    "ten cases": (3, 10, 3, {}),
+    "seeds matter little": (3, 60, 4, {"seed_loss": 0.02}),
+    "seeds matter more": (3, 60, 4, {"seed_loss": 0.15}),
+    "seeds matter most": (3, 100, 4, {"seed_loss": 0.4}),
+    "seeds shift all losses": (3, 60, 4, {"seed": 0.3}),
+    "cases alike": (3, 60, 4, {"case_loss": 0.1, "noise": 0.15}),
+    "lost cases": (3, 60, 4, {"lost": 0.05}),
+    "lost cases, five seeds": (5, 20, 4, {"lost": 0.05}),
+}
+PLANS = {  # name: (cases, shift of one loss, what differs)
+    "large difference": (100, 0.35, {"seed_loss": 0.15}),
+    "middle difference": (100, 0.25, {"seed_loss": 0.15}),
+    "small difference": (100, 0.2, {"seed_loss": 0.15}),
+    "few cases, large difference": (40, 0.5, {"seed_loss": 0.25}),
+}
+LIBRARIES = ("sizewise", "numpy", "scipy")
+
+
+def draw(rng, studies, losses, seeds, cases, *, shift=0.0, **changes):
+    """(studies, losses, seeds, cases) DSC; the last loss is better by ``shift`` on the logit scale."""
+    how = USUAL | changes
+    normal = rng.standard_normal
+    logit = how["ability"] + how["case"] * normal((studies, 1, 1, cases))
+    logit = logit + how["case_loss"] * normal((studies, losses, 1, cases))
+    logit = (
+        logit + how["seed"] * normal((studies, 1, seeds, 1)) + how["seed_loss"] * normal((studies, losses, seeds, 1))
+    )
+    logit = logit + how["noise"] * normal((studies, losses, seeds, cases))
+    logit[:, -1] += shift
+    dsc = 1 / (1 + np.exp(-logit))
+    if how["lost"]:
+        prone = rng.random((studies, losses, 1, cases)) < how["lost"]
+        dsc[prone & (rng.random(dsc.shape) < 0.7)] = 0
+    return dsc
+
+
+def truth(shift, **changes):
+    """The true mean and variance components of the last loss minus the first, from a study of 1,000 seeds."""
+    rng = np.random.default_rng(77)
+    difference, squares = [], []
+    for _ in range(5):  # a part at a time, with 2,000 cases each
+        dsc = draw(rng, 1, 2, 200, 2000, shift=shift, **changes)
+        found = mean_squares(dsc[0, -1] - dsc[0, 0])
+        difference.append(found.mean)
+        squares.append([found.seed, found.unit, found.noise])
+    seed, unit, noise = np.mean(squares, axis=0)
+    return float(np.mean(difference)), Components((seed - noise) / 2000, (unit - noise) / 200, noise)
+
+
+def naive(differences, replicates=2000):
+    """The plain bootstrap: seeds and cases drawn with replacement, percentiles of the mean."""
+    seeds, cases = differences.shape[-2:]
+    rng = np.random.default_rng(11)
+    seed_share = rng.multinomial(seeds, np.full(seeds, 1 / seeds), replicates) / seeds
+    case_share = rng.multinomial(cases, np.full(cases, 1 / cases), replicates) / cases
+    draws = np.einsum("...sb,bs->...b", differences @ case_share.T, seed_share)
+    return np.quantile(draws, [0.025, 0.975], axis=-1)
+
+
+def level(rng, studies, seeds, cases, losses, changes):
+    """Shares of studies that claim a difference where there is none, and of intervals that hold the truth."""
+    dsc = draw(rng, studies, losses, seeds, cases, **changes)
+    differences = dsc[:, 1:] - dsc[:, :1]
+    found = interval(differences)
+    low, high = naive(differences)
+    ranks = stats.wilcoxon(differences.mean(axis=2), axis=-1, method="asymptotic").pvalue
+    moved = dict(changes) | {"shift": 0.2}
+    true_difference, _ = truth(**moved)
+    better = draw(rng, studies, 2, seeds, cases, **moved)
+    shifted = interval(better[:, 1] - better[:, 0])
+    return {
+        "claims": np.mean((holm(found.p_value) < 0.05).any(axis=1)),
+        "coverage": np.mean((found.low <= 0) & (found.high >= 0)),
+        "coverage_of_difference": np.mean((shifted.low <= true_difference) & (shifted.high >= true_difference)),
+        "plain_bootstrap_coverage": np.mean((low <= 0) & (high >= 0)),
+        "plain_bootstrap_claims": np.mean(((low > 0) | (high < 0)).any(axis=1)),
+        "wilcoxon_claims": np.mean((holm(ranks) < 0.05).any(axis=1)),
+    }
+
+
+def drawn_studies(rng, studies):
+    """Studies whose size and seed effect are drawn from what is usual: 3 to 5 seeds, 20 to 100 cases, 2 to 4 losses."""
+    parts = []
+    for _ in range(100):
+        sizes = int(rng.integers(3, 6)), int(rng.integers(20, 101)), int(rng.integers(2, 5))
+        changes = {
+            "seed_loss": rng.uniform(0.03, 0.15),
+            "seed": rng.uniform(0, 0.1),
+            "case_loss": rng.uniform(0.1, 0.4),
+            "noise": rng.uniform(0.2, 0.6),
+            "lost": rng.choice([0.0, 0.03]),
+        }
+        parts.append(level(rng, max(1, studies // 100), *sizes, changes))
+    return {name: float(np.mean([part[name] for part in parts])) for name in parts[0]}
+
+
+def shown_share(rng, studies, seeds, cases, shift, changes):
+    """The share of studies with two losses that show the difference, in the right direction."""
+    dsc = draw(rng, studies, 2, seeds, cases, shift=shift, **changes)
+    found = interval(dsc[:, 1] - dsc[:, 0])
+    return np.mean((found.p_value < 0.05) & (found.estimate > 0))
+
+
+def true_seeds(rng, studies, cases, shift, changes):
+    """The smallest number of seeds with which 80 % of the studies show the difference; by bisection."""
+    low, high = 2, 120
+    while low < high:
+        middle = (low + high) // 2
+        if shown_share(rng, studies, middle, cases, shift, changes) >= 0.8:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def planning(rng, studies, cases, shift, changes):
+    """True number of seeds, what the formula gives for the true variances, and what pilot studies predict."""
+    difference, parts = truth(shift, **changes)
+    wanted = true_seeds(rng, studies, cases, shift, changes)
+    row = {
+        "difference": difference,
+        "seeds_true": wanted,
+        "seeds_from_true_variances": plan(parts, difference=difference, seeds=3, units=cases).seeds,
+    }
+    for pilot in (3, 5):
+        dsc = draw(rng, max(1, studies // 4), 2, pilot, cases, shift=shift, **changes)
+        found = dsc[:, 1] - dsc[:, 0]
+        shown = interval(found).p_value < 0.05
+        planned = [plan_of(one, components(mean_squares(one)), pilot, cases, None) for one in found]
+        known = [plan_of(one, components(mean_squares(one)), pilot, cases, difference) for one in found]
+        row |= {
+            f"pilot{pilot}_median": np.median(planned),
+            f"pilot{pilot}_quarter": np.quantile(planned, 0.25),
+            f"pilot{pilot}_three_quarters": np.quantile(planned, 0.75),
+            f"pilot{pilot}_within_30": np.mean(np.abs(np.array(planned) / wanted - 1) <= 0.3),
+            f"pilot{pilot}_median_if_not_shown": np.median(np.array(planned)[~shown]),
+            f"pilot{pilot}_median_known_difference": np.median(known),
+            f"pilot{pilot}_within_30_known_difference": np.mean(np.abs(np.array(known) / wanted - 1) <= 0.3),
+        }
+    return row
+
+
+def plan_of(differences, parts, seeds, cases, difference):
+    """Predicted seeds of one pilot; more than can be planned for counts as infinitely many."""
+    size = differences.mean() if difference is None else difference
+    return plan(parts, difference=size, seeds=seeds, units=cases, only="seeds").seeds or np.inf
+
+
+def main():
+    """Run all simulations and write one long table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--studies", type=int, default=1000, help="simulated studies per setting")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "statistics-calibration.csv")
+    options = parser.parse_args()
+    began = time.process_time()
+    rows = []
+    for index, (name, (seeds, cases, losses, changes)) in enumerate(STUDIES.items()):
+        found = level(np.random.default_rng([1, index]), options.studies, seeds, cases, losses, changes)
+        rows += [(name, seeds, cases, losses, key, value) for key, value in found.items()]
+        print(f"{name:28s} S={seeds} C={cases} L={losses}", *(f"{k} {v:.3f}" for k, v in found.items()), flush=True)
+    found = drawn_studies(np.random.default_rng(2), options.studies)
+    rows += [("drawn", "3-5", "20-100", "2-4", key, value) for key, value in found.items()]
+    print(f"{'drawn':28s}", *(f"{k} {v:.3f}" for k, v in found.items()), flush=True)
+    for index, (name, (cases, shift, changes)) in enumerate(PLANS.items()):
+        found = planning(np.random.default_rng([3, index]), options.studies, cases, shift, changes)
+        rows += [(name, "", cases, 2, key, value) for key, value in found.items()]
+        print(f"{name:28s}", *(f"{k} {v:.3g}" for k, v in found.items()), flush=True)
+    about = (platform.python_version(), *(version(library) for library in LIBRARIES))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with options.out.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("study", "seeds", "cases", "losses", "quantity", "value", "studies", "python", *LIBRARIES))
+        writer.writerows((*row[:5], f"{row[5]:.5g}", options.studies, *about) for row in rows)
+    print(f"{time.process_time() - began:.0f} s of processor time, {os.cpu_count()} cores seen; wrote {options.out}")
+
+
+if __name__ == "__main__":
+    main()

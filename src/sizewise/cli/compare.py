@@ -1,0 +1,47 @@
+"""``sizewise compare``: a study."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    data: Annotated[str, typer.Option(help="data sets, separated by commas: folders, or synthetic")] = "",
+    losses: Annotated[str, typer.Option(help="as CE,Dice,RCE; see `sizewise losses`")] = "",
+    seeds: Annotated[str, typer.Option(help="how many, as 3, or which, as 0,1,5")] = "",
+    weights: Annotated[str, typer.Option(help="values of λ, as 0.1,1 (default: each loss's own)")] = "",
+    temperatures: Annotated[str, typer.Option(help="values of τ for size terms (default: 10)")] = "",
+    models: Annotated[str, typer.Option(help="as fpn-resnet50,unet-resnet50 (default: the recipe's)")] = "",
+    reference: Annotated[str, typer.Option(help="the loss that others are compared with (default: the first)")] = "",
+    study: Annotated[Path | None, typer.Option(help="a YAML file with these and `settings:`")] = None,
+    setting: Annotated[list[str] | None, typer.Option(help="of every run, as epochs=20 or size=352x352")] = None,
+    out: Annotated[Path, typer.Option(help="the study folder; a study there is continued or added to")] = Path("study"),
+    engine: Annotated[str, typer.Option(help="local or ray")] = "local",
+    jobs: Annotated[int, typer.Option(help="processes of the local engine")] = 1,
+    address: Annotated[str, typer.Option(help="of a Ray cluster")] = "",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
+) -> None:
+    """Compare losses: run all of them with several seeds under one protocol, and report what can be concluded."""
+    from sizewise.study.start import start_study
+
+    given: dict[str, Any] = {
+        "data": data,
+        "losses": losses,
+        "seeds": seeds,
+        "weights": weights,
+        "temperatures": temperatures,
+        "models": models,
+        "reference": reference,
+        "settings": tuple(setting or ()),
+    }
+    machine = {"accelerator": device, "save_seconds": save_seconds}
+    line = shlex.join(["sizewise", *sys.argv[1:]])
+    failed = start_study(
+        given, yaml=study, folder=out, command=line, machine=machine, engine=engine, jobs=jobs, address=address
+    )
+    if failed:
+        raise typer.Exit(1)

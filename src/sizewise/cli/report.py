@@ -1,0 +1,42 @@
+"""``sizewise report``: tables, statistics, figures and the page, from saved results or from label maps."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    study: Annotated[Path | None, typer.Argument(help="Folder of a study that sizewise compare made.")] = None,
+    pred: Annotated[list[str] | None, typer.Option(help="NAME=DIR: predicted label maps; give it once per model.")] = None,
+    target: Annotated[Path | None, typer.Option(help="Folder of true label maps, for --pred.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the report. Default: STUDY, or 'report'.")] = None,
+    reference: Annotated[str, typer.Option(help="The loss or model that the others are compared with.")] = "",
+    nsd_tolerance: Annotated[float, typer.Option(help="With --pred: mm (pixels) a surface may be off.")] = 1.0,
+    classes: Annotated[str | None, typer.Option(help="With --pred: ids to score, as 1,2,5-9. Default: all but 0.")] = None,
+    ignore_index: Annotated[int | None, typer.Option(help="With --pred: target pixels that count for nothing.")] = None,
+    spacing: Annotated[str, typer.Option(help="With --pred: mm between rows and columns, as 0.5,0.5.")] = "1,1",
+    jobs: Annotated[int | None, typer.Option(help="With --pred: processes. Default: one per core.")] = None,
+) -> None:
+    """Make the report of a study again, or one of label maps that came from elsewhere."""
+    from sizewise.cli.report_screen import choose_source, show_report
+    from sizewise.report.build import build_report
+
+    predictions = choose_source(study, pred or [], target)
+    if predictions:
+        from sizewise.cli.evaluate_screen import parse_ids, parse_numbers
+        from sizewise.report.label_maps import write_label_map_study
+
+        study = write_label_map_study(
+            out or Path("report"),
+            predictions,
+            target or Path(),
+            nsd_tolerance=nsd_tolerance,
+            classes=parse_ids(classes),
+            ignore_index=ignore_index,
+            spacing=parse_numbers(spacing),
+            jobs=jobs,
+        )
+    assert study is not None
+    page = build_report(study, out=None if predictions else out, reference=reference)
+    show_report(page)

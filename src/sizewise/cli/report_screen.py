@@ -1,0 +1,33 @@
+"""What ``sizewise report`` reads from its flags and prints."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sizewise.cli.show import show_next
+from sizewise.errors import BadInput
+
+
+def choose_source(study: Path | None, pred: Sequence[str], target: Path | None) -> dict[str, Path]:
+    """The folders of predictions by name; empty where a study is named. Exactly one of the two must be."""
+    if study is not None:
+        if pred or target is not None:
+            raise BadInput("report: name a STUDY, or --pred NAME=DIR with --target DIR, not both.")
+        return {}
+    if not pred or target is None:
+        raise BadInput("report: name a STUDY, or at least one --pred NAME=DIR together with --target DIR.")
+    folders: dict[str, Path] = {}
+    for word in pred:
+        name, equals, folder = word.partition("=")
+        if not (name and equals and folder):
+            raise BadInput(f"report: --pred must be NAME=DIR, as nnunet=results/nnunet, got {word!r}.")
+        if name in folders:
+            raise BadInput(f"report: --pred {name}=… is given twice. Each model needs a name of its own.")
+        folders[name] = Path(folder)
+    return folders
+
+
+def show_report(page: Path) -> None:
+    """Say where everything is."""
+    folder = page.parent
+    print(f"Wrote {page} (one file, opens offline), report.md, figures/ (SVG, PNG, CSV) and tables/ (LaTeX, CSV).")
+    show_next(f"open {folder / 'report.html'} in a browser")

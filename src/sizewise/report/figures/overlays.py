@@ -1,0 +1,67 @@
+"""The qualitative figure: worst, median and best case of every data set, with the DSC under each picture."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sizewise.report.draw import COLOURS, STATIC_STYLE, plain
+from sizewise.report.gallery import ERROR_COLOURS, ShownCase, error_map, read_overlay
+
+COLUMNS = ("data", "place", "case", "loss", "seed", "dsc")
+MOST_LOSSES = 8
+
+
+def overlay_rows(groups: dict[str, list[ShownCase]]) -> list[list[Any]]:
+    """The numbers behind it: every case that the page shows."""
+    return [
+        [arena, place, one.case, entry, one.seeds[entry], value if np.isfinite(value) else ""]
+        for arena, cases in groups.items()
+        for place, one in enumerate(cases, start=1)
+        for entry, value in one.scores.items()
+    ]
+
+
+def draw_overlays(groups: dict[str, list[ShownCase]], folder: Path) -> list[Path]:
+    """Write ``overlays-N.svg`` and ``.png``, one pair per data set and model."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Canvas
+
+    paths = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (arena, cases) in enumerate(groups.items(), start=1):
+        chosen = {"worst": cases[0], "median": cases[(len(cases) - 1) // 2], "best": cases[-1]}
+        losses = list(cases[0].files)[:MOST_LOSSES]
+        with rc_context(STATIC_STYLE):
+            canvas = Canvas(figsize=(1.5 * (len(losses) + 1) + 0.4, 1.75 * len(chosen) + 0.4), layout="constrained")
+            grid = canvas.subplots(len(chosen), len(losses) + 1, squeeze=False)
+            for row, (word, one) in zip(grid, chosen.items(), strict=True):
+                overlays = {loss: read_overlay(one.files[loss]) for loss in losses}
+                truth = next(iter(overlays.values()))
+                _picture(row[0], _blend(truth.image, truth.target, COLOURS), "ground truth", f"{word}: {one.case[:24]}")
+                for axes, (loss, overlay) in zip(row[1:], overlays.items(), strict=True):
+                    kinds = error_map(overlay.target, overlay.predicted)
+                    score = one.scores[loss]
+                    below = f"DSC {100 * score:.1f} %" if np.isfinite(score) else "no DSC"
+                    _picture(axes, _blend(overlay.image, kinds, ERROR_COLOURS), loss, below)
+            canvas.suptitle(plain(f"{arena}: right blue, missed yellow, false alarm orange"), fontsize=9, x=0.01, ha="left")
+            for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 130})):
+                paths.append(folder / f"overlays-{number}.{ending}")
+                canvas.savefig(paths[-1], **options)
+    return paths
+
+
+def _picture(axes: Any, pixels: np.ndarray, above: str, below: str) -> None:
+    axes.imshow(pixels)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_visible(False)
+    axes.set_title(plain(above), fontsize=7.5)
+    axes.set_xlabel(plain(below), fontsize=7)
+
+
+def _blend(image: np.ndarray, labels: np.ndarray, colours: tuple[str, ...]) -> np.ndarray:
+    table = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours], dtype=np.float64)
+    ink = table[(labels.astype(np.int64) - 1) % len(colours)]
+    share = np.where(labels > 0, 0.55, 0.0)[..., None]
+    return (image * (1 - share) + ink * share).astype(np.uint8)

@@ -1,0 +1,185 @@
+"""Cases to look at: the image, the truth, and what each loss made of it, as small pictures inside the page."""
+
+import base64
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sizewise.errors import BadInput
+from sizewise.report.draw import COLOURS
+from sizewise.report.saved import Run
+from sizewise.report.scores import Scores
+from sizewise.report.summary import case_scores
+
+RIGHT, MISSED, FALSE_ALARM, WRONG_CLASS = "#0072B2", "#F0E442", "#D55E00", "#CC79A7"
+ERROR_COLOURS = (RIGHT, MISSED, FALSE_ALARM, WRONG_CLASS)
+LONGEST_PX = 256
+MOST_PICTURES = 600  # base images and masks on the page
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """One saved picture: (H, W, 3), (H, W), (H, W)."""
+
+    image: np.ndarray
+    target: np.ndarray
+    predicted: np.ndarray
+
+
+@dataclass(frozen=True)
+class ShownCase:
+    """A case with one picture per loss.
+
+    Attributes:
+        case: its name.
+        score: mean DSC over the losses; NaN where none has a value.
+        files: by entry, the overlay of the run with the lowest seed.
+        scores: by entry, that run's DSC of the case.
+        seeds: by entry.
+    """
+
+    case: str
+    score: float
+    files: dict[str, Path]
+    scores: dict[str, float]
+    seeds: dict[str, str]
+
+
+def shown_cases(runs: Sequence[Run], scores: Scores) -> dict[str, list[ShownCase]]:
+    """By arena: the cases with pictures of every loss that has any, from worst to best, thinned to what a page holds."""
+    lookup = _case_lookup(scores)
+    groups: dict[str, list[ShownCase]] = {}
+    for arena in scores.arenas:
+        first: dict[str, Run] = {}
+        for run in sorted((r for r in runs if r.arena == arena and r.overlays), key=lambda r: (len(r.seed), r.seed)):
+            first.setdefault(run.entry, run)
+        if not first:
+            continue
+        common = set.intersection(*(set(run.overlays) for run in first.values()))
+        cases = []
+        for case in sorted(common):
+            found = {entry: lookup.get((arena, entry, run.seed, case), np.nan) for entry, run in first.items()}
+            known = [value for value in found.values() if np.isfinite(value)]
+            files = {entry: run.overlays[case] for entry, run in first.items()}
+            seeds = {entry: run.seed for entry, run in first.items()}
+            cases.append(ShownCase(case, float(np.mean(known)) if known else np.nan, files, found, seeds))
+        cases = [one for one in cases if np.isfinite(one.score)]
+        if cases:
+            groups[arena] = sorted(cases, key=lambda one: (one.score, one.case))
+    most = {arena: MOST_PICTURES // len(groups) // (2 + 2 * len(cases[0].files)) for arena, cases in groups.items()}
+    return {arena: _thinned(cases, max(3, most[arena])) for arena, cases in groups.items()}
+
+
+def page_gallery(groups: dict[str, list[ShownCase]]) -> list[dict[str, Any]]:
+    """What the page's script reads: pictures as data addresses."""
+    return [{"title": arena, "cases": [_page_case(one) for one in cases]} for arena, cases in groups.items()]
+
+
+def read_overlay(path: Path) -> Overlay:
+    """Read a saved picture; raises BadInput where it is not one."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            overlay = Overlay(*(np.asarray(arrays[name]) for name in ("image", "target", "predicted")))
+    except (OSError, KeyError, ValueError, EOFError) as error:
+        raise BadInput(f"report: '{path}' is no overlay (image, target and predicted): {error}.") from error
+    if overlay.image.ndim != 3 or overlay.image.shape[2] != 3 or overlay.image.dtype != np.uint8:
+        raise BadInput(f"report: '{path}': image must be (H, W, 3) bytes, got {overlay.image.dtype} {overlay.image.shape}.")
+    if {overlay.target.shape, overlay.predicted.shape} != {overlay.image.shape[:2]}:
+        raise BadInput(f"report: '{path}': the label maps must have the image's size {overlay.image.shape[:2]}.")
+    return overlay
+
+
+def error_map(target: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """0 background, 1 right, 2 missed, 3 false alarm, 4 wrong class.
+
+    >>> error_map(np.array([0, 1, 1, 0, 2]), np.array([0, 1, 0, 1, 1])).tolist()
+    [0, 1, 2, 3, 4]
+    """
+    kinds = [(target == predicted) & (target > 0), (target > 0) & (predicted == 0), (target == 0) & (predicted > 0)]
+    return np.select([*kinds, target != predicted], [1, 2, 3, 4], 0).astype(np.uint8)
+
+
+def picture_json(content: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return script_safe(json.dumps(content, separators=(",", ":"), allow_nan=False))
+
+
+def script_safe(text: str) -> str:
+    r"""JSON with the letters that mean something to HTML written as escapes.
+
+    >>> script_safe('"</script>&"')
+    '"\\u003c/script\\u003e\\u0026"'
+    """
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _page_case(one: ShownCase) -> dict[str, Any]:
+    overlays = {entry: read_overlay(path) for entry, path in one.files.items()}
+    truth = next(iter(overlays.values()))
+    shown = [
+        {
+            "loss": entry,
+            "note": f"DSC {one.scores[entry]:.3f}, seed {one.seeds[entry] or '–'}" if np.isfinite(one.scores[entry]) else "no DSC",
+            "errors": _mask(error_map(overlay.target, overlay.predicted), ERROR_COLOURS),
+            "labels": _mask(overlay.predicted, COLOURS),
+        }
+        for entry, overlay in overlays.items()
+    ]
+    return {
+        "case": one.case,
+        "note": f"mean DSC {one.score:.3f}",
+        "image": _jpeg(truth.image),
+        "truth": _mask(truth.target, COLOURS),
+        "shown": shown,
+    }
+
+
+def _thinned(cases: list[ShownCase], most: int) -> list[ShownCase]:
+    """Evenly from worst to best, both ends and the median among them."""
+    if len(cases) <= most:
+        return cases
+    chosen = {round(at) for at in np.linspace(0, len(cases) - 1, most)} | {(len(cases) - 1) // 2}
+    return [cases[at] for at in sorted(chosen)]
+
+
+def _case_lookup(scores: Scores) -> dict[tuple[str, str, str, str], float]:
+    arena, entry, seed, case, value = case_scores(scores, "dsc")
+    words = (scores.arenas, scores.entries, scores.seeds, scores.cases)
+    keys = zip(*([names[code] for code in codes] for names, codes in zip(words, (arena, entry, seed, case), strict=True)), strict=True)
+    return dict(zip(keys, value.tolist(), strict=True))
+
+
+def _mask(labels: np.ndarray, colours: Sequence[str]) -> str:
+    """A transparent PNG with a palette: class 0 is nothing, class k has a colour."""
+    from PIL import Image
+
+    wrapped = np.where(labels > 0, (labels.astype(np.int64) - 1) % len(colours) + 1, 0).astype(np.uint8)
+    picture = Image.fromarray(_shrunk(wrapped))
+    palette = [0, 0, 0]
+    for colour in colours:
+        palette += [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    picture.putpalette(palette)
+    file = io.BytesIO()
+    picture.save(file, "PNG", transparency=0, optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def _jpeg(image: np.ndarray) -> str:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(_shrunk(image))).save(file, "JPEG", quality=80)
+    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def _shrunk(pixels: np.ndarray) -> np.ndarray:
+    """Every n-th pixel where a picture is larger than the page shows it."""
+    step = -(-max(pixels.shape[:2]) // LONGEST_PX)
+    return pixels[::step, ::step]

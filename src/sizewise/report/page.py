@@ -1,0 +1,126 @@
+"""The page: everything in one file that opens without a network."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from sizewise.report.chart import Figure, LeftOut
+from sizewise.report.conclusions import VerdictGroup
+from sizewise.report.gallery import script_safe
+from sizewise.report.table import Table
+
+LISTED_ROWS = 150  # of the numbers behind a figure, on the page; all are in its CSV
+SCRIPTS = ("theme.js", "axes.js", "chart.js", "figures.js", "tables.js", "tabs.js", "gallery.js")
+DEFAULTS = {"label": "", "listed": True, "dashed": False, "faint": False, "anchor": "start", "text": (), "low": (), "high": ()}
+PANEL_DEFAULTS = {"x_log": False, "y_log": False, "x_range": None, "y_range": None, "bare": False, "stretch": False}
+
+
+@dataclass(frozen=True)
+class FigureOnPage:
+    """A figure, the rows that the page lists, and the JSON that its script reads."""
+
+    figure: Figure
+    listed: Sequence[Sequence[str]]
+    json: Any
+
+
+@dataclass(frozen=True)
+class FigureSection:
+    """A tab of figures."""
+
+    title: str
+    figures: Sequence[FigureOnPage]
+    left_out: Sequence[LeftOut]
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that the page shows, in its order."""
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+    sections: Sequence[tuple[str, str]]
+    verdict: Sequence[VerdictGroup]
+    alerts: Sequence[str]
+    score_tables: Sequence[Table]
+    figure_sections: Sequence[FigureSection]
+    class_tables: Sequence[Table]
+    gallery: Sequence[dict[str, Any]]
+    gallery_note: str
+    error_colours: Sequence[str]
+    paper_tables: Sequence[Table]
+    paper_note: str
+    protocol: Sequence[tuple[str, str]]
+    commands: Sequence[str]
+    protocol_tables: Sequence[Table]
+    methods: Sequence[str]
+
+
+def render(page: Page) -> str:
+    """The HTML. Every word of the user's is escaped: by the template in the page, by ``script_safe`` in scripts."""
+    from sizewise.errors import import_extra
+
+    import_extra("jinja2", extra="train", reason="the report")
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FunctionLoader(page_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    gallery = script_safe(json.dumps(page.gallery, separators=(",", ":"), allow_nan=False))
+    return environment.get_template("report.html.j2").render(
+        page=page,
+        style=Markup(page_file("style.css")),
+        script=Markup("\n".join(page_file(name) for name in SCRIPTS)),
+        gallery_json=Markup(gallery),
+    )
+
+
+def page_file(name: str) -> str:
+    """A file of the folder ``page``."""
+    return files("sizewise.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def figure_on_page(figure: Figure) -> FigureOnPage:
+    """A figure as the page takes it; what is at its default is not written."""
+    from markupsafe import Markup
+
+    content = {
+        "title": figure.title,
+        "slider": figure.slider,
+        "shown": figure.shown,
+        "height": figure.height,
+        "views": [{"label": view.label, "panels": [_panel(panel) for panel in view.panels]} for view in figure.views],
+    }
+    listed = [[_cell(value) for value in row] for row in figure.rows[:LISTED_ROWS]]
+    text = script_safe(json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False))
+    return FigureOnPage(figure, listed, Markup(text))
+
+
+def figure_sections(figures: Sequence[Figure | LeftOut], order: Sequence[str]) -> list[FigureSection]:
+    """The figures by tab; what was left out comes last in its tab."""
+    sections = []
+    for title in order:
+        mine = [one for one in figures if one.section == title]
+        drawn = [figure_on_page(one) for one in mine if isinstance(one, Figure)]
+        if mine:
+            sections.append(FigureSection(title, drawn, [one for one in mine if isinstance(one, LeftOut)]))
+    return sections
+
+
+def _panel(panel: Any) -> dict[str, Any]:
+    content = {name: getattr(panel, name) for name in panel.__dataclass_fields__ if name != "marks"}
+    content = {name: value for name, value in content.items() if name not in PANEL_DEFAULTS or value != PANEL_DEFAULTS[name]}
+    content["marks"] = [
+        {name: value for name, value in vars(mark).items() if name not in DEFAULTS or value != DEFAULTS[name]}
+        for mark in panel.marks
+    ]
+    return content
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

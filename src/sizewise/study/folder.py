@@ -1,0 +1,99 @@
+"""The study folder: study.json, runs/, results.csv. What each run's state is can be read from its files alone.
+
+| file | holds |
+|---|---|
+| study.json | the study's settings, and the commands that reproduce it |
+| runs/NAME/ | a run folder each; see ``sizewise.train.run_folder`` |
+| runs/NAME/failed.json | why a run could not be finished; the next try removes it |
+| results.csv | the cases of all finished runs, in the order of the study |
+| report.html, … | made from the above |
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sizewise.errors import BadInput
+from sizewise.study.config import StudyConfig
+from sizewise.study.grid import PlannedRun
+from sizewise.train.history import read_history
+from sizewise.train.run_folder import is_finished, write_atomically
+
+
+@dataclass(frozen=True)
+class RunState:
+    """Where a run stands.
+
+    Attributes:
+        word: what it is doing.
+        epoch: the last one that ended.
+        seconds: that its epochs took so far.
+        error: why it failed.
+    """
+
+    word: Literal["waiting", "begun", "finished", "failed"]
+    epoch: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+
+def open_study(folder: Path, config: StudyConfig, *, command: str) -> StudyConfig:
+    """Make the folder, or add to the study that it holds; returns the study as it is from now on."""
+    path = folder / "study.json"
+    commands = [command]
+    if path.exists():
+        before = read_study(folder)
+        config = before.joined(config)
+        commands = [*json.loads(path.read_text()).get("commands", []), command]
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(f"--out {folder} exists and holds no study. Name a new folder.")
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    content = json.loads(config.to_json())
+    content |= {"name": folder.name, "commands": list(dict.fromkeys(commands))}
+    content["reference"] = config.reference or config.losses[0]
+    write_atomically(path, json.dumps(content, indent=1))
+    return config
+
+
+def read_study(folder: Path) -> StudyConfig:
+    """The study in a folder."""
+    path = folder / "study.json"
+    if not path.exists():
+        raise BadInput(f"'{folder}' is no study: it has no study.json. `sizewise compare --out {folder}` makes one.")
+    try:
+        return StudyConfig.from_json(path.read_text())
+    except (json.JSONDecodeError, TypeError) as error:
+        raise BadInput(f"'{path}' cannot be read: {error}.") from error
+
+
+def run_state(folder: Path) -> RunState:
+    """What a run's files say of it."""
+    if is_finished(folder):
+        return _with_history(folder, "finished")
+    if (folder / "failed.json").exists():
+        return RunState("failed", error=json.loads((folder / "failed.json").read_text())["error"])
+    return _with_history(folder, "begun") if (folder / "config.json").exists() else RunState("waiting")
+
+
+def _with_history(folder: Path, word: Literal["begun", "finished"]) -> RunState:
+    path = folder / "history.csv"
+    rows = read_history(path) if path.exists() else []
+    return RunState(word, epoch=int(rows[-1]["epoch"]) if rows else 0, seconds=sum(row["seconds"] for row in rows))
+
+
+def write_results(folder: Path, runs: list[PlannedRun]) -> Path:
+    """Join the tables of the finished runs, in the order of the study."""
+    path = folder / "results.csv"
+    lines: list[str] = []
+    for run in runs:
+        cases = folder / "runs" / run.name / "cases.csv"
+        if cases.exists():
+            header, *rows = cases.read_text(encoding="utf-8").splitlines(keepends=True)
+            lines += rows if lines else [header, *rows]
+    if not lines:
+        raise BadInput(
+            f"no run of {folder} was finished, so there are no results. The errors are in runs/*/failed.json."
+        )
+    write_atomically(path, "".join(lines))
+    return path

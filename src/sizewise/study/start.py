@@ -1,0 +1,106 @@
+"""From the words of ``sizewise compare`` to a study, its results on the screen, and its report."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from sizewise.checks import closest
+from sizewise.errors import BadInput
+from sizewise.study.compare import compare
+from sizewise.study.config import StudyConfig, read_yaml
+from sizewise.train.config import RunConfig, Runtime
+
+
+def start_study(
+    given: dict[str, Any],
+    *,
+    yaml: Path | None,
+    folder: Path,
+    command: str,
+    machine: dict[str, Any],
+    engine: str,
+    jobs: int,
+    address: str,
+) -> int:
+    """Carry out the study, print its table and verdict, and build the report; returns how many runs failed."""
+    from sizewise.cli.show import show_next
+    from sizewise.report.build import build_report
+    from sizewise.report.screen import show_study
+
+    if machine["accelerator"] not in ("auto", "cpu", "cuda"):
+        raise BadInput(f"--device must be auto, cpu or cuda, got {machine['accelerator']!r}.")
+    config = parse_study(given, yaml)
+    failed = compare(
+        config,
+        folder=folder,
+        command=command,
+        runtime=Runtime(**machine),
+        engine=engine,
+        jobs=jobs,
+        address=address,
+    )
+    page = build_report(folder)
+    show_study(folder)
+    if failed:
+        names = ", ".join(run.name for run in failed)
+        print(
+            f"{len(failed)} runs failed: {names}. Why is in {folder / 'runs'}/*/failed.json; run this again to retry."
+        )
+    print(f"Report: {page}")
+    show_next(f"sizewise compare … --seeds N --out {folder}    adds seeds", f"sizewise report {folder}    rebuilds it")
+    return len(failed)
+
+
+def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
+    """The study that the flags name, on top of the YAML file's.
+
+    >>> parse_study({"data": "synthetic", "losses": "CE,RCE", "seeds": "2", "settings": ("epochs=3",)})
+    ... # doctest: +NORMALIZE_WHITESPACE
+    StudyConfig(data=('synthetic',), losses=('CE', 'RCE'), models=(), weights=(), temperatures=(), seeds=(0, 1),
+        reference='', settings=(('epochs', 3),))
+    """
+    values: dict[str, Any] = read_yaml(yaml) if yaml is not None else {}
+    for name in ("data", "losses", "models"):
+        if given.get(name):
+            values[name] = tuple(word.strip() for word in given[name].split(",") if word.strip())
+    for name in ("weights", "temperatures"):
+        if given.get(name):
+            values[name] = tuple(_number(float, name, word) for word in given[name].split(","))
+    if given.get("seeds"):
+        words = given["seeds"].split(",")
+        numbers = tuple(_number(int, "seeds", word) for word in words)
+        values["seeds"] = tuple(range(numbers[0])) if len(words) == 1 else numbers
+    if given.get("reference"):
+        values["reference"] = given["reference"]
+    pairs = dict(values.get("settings", ())) | dict(_setting(text) for text in given.get("settings", ()))
+    values["settings"] = tuple(sorted(pairs.items()))
+    for name, flag in (("data", "--data synthetic"), ("losses", "--losses CE,Dice,RCE")):
+        if name not in values:
+            raise BadInput(f"compare needs {name}: give {flag}, or a --study file that has it.")
+    return StudyConfig(**values)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    name = name.strip().lstrip("-").replace("-", "_")
+    fixed = {"data", "loss", "weight", "seed", "model", "loss_options"}
+    known = {field.name: field.type for field in fields(RunConfig) if field.name not in fixed}
+    if not equals or name not in known:
+        raise BadInput(
+            f"--setting must be NAME=VALUE with one of {', '.join(known)}, got {text!r}.{closest(name, tuple(known))}"
+        )
+    kind = known[name]
+    if kind in (int, "int") or "int |" in str(kind):
+        return name, _number(int, name, value)
+    if kind in (float, "float"):
+        return name, _number(float, name, value)
+    if kind in (bool, "bool"):
+        return name, value.strip().lower() in ("true", "yes", "1")
+    return name, value.strip()
+
+
+def _number(kind: type, name: str, word: str) -> Any:
+    try:
+        return kind(word)
+    except ValueError as error:
+        raise BadInput(f"{name} must be {'whole ' if kind is int else ''}numbers, got {word!r}.") from error

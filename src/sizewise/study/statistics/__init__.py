@@ -1,0 +1,1 @@
+"""What a study shows, as pure functions of its saved table."""

@@ -1,0 +1,65 @@
+"""How much of a difference's spread is due to cases, to seeds, and to both together."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+
+class MeanSquares(NamedTuple):
+    """The two-way table of differences d (seeds × units), in sums of squares; each field has the leading shape of d.
+
+    With d_sg = μ + seed_s + unit_g + noise_sg and variances σ_S², σ_G², σ_E², the expectations are
+    ``seed`` G σ_S² + σ_E², ``unit`` S σ_G² + σ_E², ``noise`` σ_E². ``noise`` and ``seed`` are 0 with one seed.
+    """
+
+    mean: np.ndarray
+    seed: np.ndarray
+    unit: np.ndarray
+    noise: np.ndarray
+    seeds: int
+    units: int
+
+
+class Components(NamedTuple):
+    """Variances: of the seed effect, of the unit (case or patient) effect, and of what is left."""
+
+    seed: float
+    unit: float
+    noise: float
+
+
+def mean_squares(differences: np.ndarray) -> MeanSquares:
+    """Analysis of variance of (..., S, G) differences, one observation per cell.
+
+    >>> squares = mean_squares(np.array([[1.0, 2.0], [2.0, 5.0]]))
+    >>> float(squares.mean), float(squares.seed), float(squares.unit), float(squares.noise)
+    (2.5, 4.0, 4.0, 1.0)
+    """
+    seeds, units = differences.shape[-2:]
+    mean = differences.mean(axis=(-2, -1))
+    by_seed = differences.mean(axis=-1) - mean[..., None]
+    by_unit = differences.mean(axis=-2) - mean[..., None]
+    rest = differences - mean[..., None, None] - by_seed[..., :, None] - by_unit[..., None, :]
+    return MeanSquares(
+        mean=mean,
+        seed=units * (by_seed**2).sum(axis=-1) / max(seeds - 1, 1),
+        unit=seeds * (by_unit**2).sum(axis=-1) / max(units - 1, 1),
+        noise=(rest**2).sum(axis=(-2, -1)) / max((seeds - 1) * (units - 1), 1),
+        seeds=seeds,
+        units=units,
+    )
+
+
+def components(squares: MeanSquares) -> Components:
+    """Estimate the variances of one comparison, none below 0.
+
+    The seed's mean square is divided by the median of χ²_(S−1) / (S−1), 0.69 with 3 seeds: with so few seeds the
+    usual estimate is too low in two studies of three, and this one is too low as often as too high.
+    """
+    typical = stats.chi2.median(max(squares.seeds - 1, 1)) / max(squares.seeds - 1, 1)
+    return Components(
+        seed=max(0.0, float(squares.seed / typical - squares.noise) / squares.units),
+        unit=max(0.0, float(squares.unit - squares.noise) / squares.seeds),
+        noise=float(squares.noise),
+    )

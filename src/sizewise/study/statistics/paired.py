@@ -1,0 +1,192 @@
+"""Each loss against a reference loss: difference, interval, tests, effect size, and what would settle it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sizewise.errors import BadInput
+from sizewise.study.statistics.components import Components, components, mean_squares
+from sizewise.study.statistics.interval import LEVEL, interval
+from sizewise.study.statistics.measures import Measure
+from sizewise.study.statistics.plan import Plan, plan
+from sizewise.study.statistics.signed_rank import holm, rank_biserial, signed_rank_p, standardised_difference
+from sizewise.study.statistics.table import Scores, group_codes
+
+FEWEST_SEEDS = 2
+FEWEST_UNITS = 10
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A loss minus the reference, on one data set and model; differences are in the unit of the metric, unscaled.
+
+    Attributes:
+        data: the data set.
+        model: the network.
+        measure: the metric.
+        arm: the loss.
+        reference: the loss that it is compared with.
+        seeds: seeds that both have.
+        cases: cases that both have.
+        units: what is resampled: patients where known, else cases.
+        estimate: mean difference of the scores.
+        low: lower end of the 95 % interval of this comparison by itself.
+        high: upper end.
+        p_value: of the interval.
+        p_holm: corrected for all comparisons that were made together.
+        wilcoxon_p: signed-rank test over units, seeds averaged; about these runs, blind to seed luck.
+        wilcoxon_holm: corrected likewise.
+        rank_biserial: effect size, −1 to 1, positive where the loss is better.
+        standardised: mean over standard deviation of the units' differences, positive where the loss is better.
+        parts: variances due to seeds, units and the rest.
+        needed: seeds or units that would show a difference of this size.
+        identical: whether every value is the same in both.
+        comparisons: how many comparisons the correction is for.
+    """
+
+    data: str
+    model: str
+    measure: Measure
+    arm: str
+    reference: str
+    seeds: int
+    cases: int
+    units: int
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+    p_holm: float
+    wilcoxon_p: float
+    wilcoxon_holm: float
+    rank_biserial: float
+    standardised: float | None
+    parts: Components
+    needed: Plan
+    identical: bool
+    comparisons: int
+
+    @property
+    def shown(self) -> bool:
+        """Whether a difference is claimed: enough seeds and units, and the corrected p-value is below 5 %."""
+        enough = self.seeds >= FEWEST_SEEDS and self.units >= FEWEST_UNITS
+        return enough and not self.identical and self.p_holm < 1 - LEVEL
+
+    @property
+    def gain(self) -> float:
+        """The difference with the sign that makes more better."""
+        return self.measure.sign * self.estimate
+
+
+def compare(*scores: Scores, reference: str, groups: Mapping[str, Mapping[str, str]] | None = None) -> list[Comparison]:
+    """Compare every arm with the reference, on every data set and model given, corrected together.
+
+    Args:
+        scores: what ``arrange`` returned, one per data set and model, of the metric that the study is about.
+        reference: the arm to compare with.
+        groups: by data set, the group (patient, video) of each case.
+
+    Raises:
+        BadInput: there is no such arm.
+    """
+    found = []
+    for one in scores:
+        which = one.arm(reference)
+        for index in range(len(one.arms)):
+            if index != which:
+                found.append(_compare(one, index, which, (groups or {}).get(one.data)))
+    if not found:
+        return []
+    corrected = holm(np.array([each.p_value for each in found]))
+    wilcoxon = holm(np.array([each.wilcoxon_p for each in found]))
+    return [
+        replace(
+            each,
+            p_holm=float(p_holm),
+            wilcoxon_holm=float(p_wilcoxon),
+            comparisons=len(found),
+            needed=plan(
+                each.parts, difference=each.estimate, seeds=each.seeds, units=each.units, comparisons=len(found)
+            ),
+        )
+        for each, p_holm, p_wilcoxon in zip(found, corrected, wilcoxon, strict=True)
+    ]
+
+
+def _compare(scores: Scores, arm: int, reference: int, groups: Mapping[str, str] | None) -> Comparison:
+    both = scores.present[arm] & scores.present[reference]
+    if not both.any():
+        raise BadInput(
+            f"statistics: '{scores.arms[arm]}' and '{scores.arms[reference]}' have no seed in common on data "
+            f"'{scores.data}', model '{scores.model}'."
+        )
+    contributions = scores.grouped(groups)
+    differences = contributions[arm, both] - contributions[reference, both]
+    found = interval(differences)
+    squares = mean_squares(differences)
+    ranked = unit_differences(scores, arm, reference, groups)
+    standardised = standardised_difference(differences.mean(axis=0))
+    sign = scores.measure.sign
+    return Comparison(
+        data=scores.data,
+        model=scores.model,
+        measure=scores.measure,
+        arm=scores.arms[arm],
+        reference=scores.arms[reference],
+        seeds=int(both.sum()),
+        cases=len(scores.cases),
+        units=differences.shape[1],
+        estimate=float(found.estimate),
+        low=float(found.low),
+        high=float(found.high),
+        p_value=float(found.p_value),
+        p_holm=float(found.p_value),
+        wilcoxon_p=signed_rank_p(ranked),
+        wilcoxon_holm=1.0,
+        rank_biserial=sign * rank_biserial(ranked),
+        standardised=None if standardised is None else sign * standardised,
+        parts=components(squares),
+        needed=Plan(float(found.estimate), None, None),
+        identical=_same(scores.values[arm, both], scores.values[reference, both]),
+        comparisons=1,
+    )
+
+
+def unit_differences(scores: Scores, arm: int, reference: int, groups: Mapping[str, str] | None = None) -> np.ndarray:
+    """(G',) difference of each case or patient, averaged over classes and over the seeds that both have, for ranks.
+
+    A true negative has no value. Where it meets a false alarm of the other loss it is ranked as a flawless score (1
+    for a DSC, 0 for a distance), since it is the better of the two; where both have none the cell is left out.
+    """
+    both = scores.present[arm] & scores.present[reference]
+    first, second = scores.values[arm, both], scores.values[reference, both]
+    known = ~(np.isnan(first) & np.isnan(second))
+    flawless = scores.measure.flawless
+    cells = np.nan_to_num(first, nan=flawless) - np.nan_to_num(second, nan=flawless)
+    by_case = _mean_where(cells, known, axis=2)
+    by_case = _mean_where(by_case, ~np.isnan(by_case), axis=0)
+    codes = group_codes(scores.cases, groups)
+    has = ~np.isnan(by_case)
+    counts = np.bincount(codes[has], minlength=codes.max() + 1)
+    sums = np.bincount(codes[has], weights=by_case[has], minlength=codes.max() + 1)
+    return sums[counts > 0] / counts[counts > 0]
+
+
+def default_reference(arms: Sequence[str]) -> str:
+    """The reference where none is named: ``CE`` if it is there, else the first arm.
+
+    >>> default_reference(["RCE", "CE"])
+    'CE'
+    """
+    return "CE" if "CE" in arms else arms[0]
+
+
+def _mean_where(values: np.ndarray, known: np.ndarray, *, axis: int) -> np.ndarray:
+    count = known.sum(axis=axis)
+    total = np.where(known, values, 0).sum(axis=axis)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _same(first: np.ndarray, second: np.ndarray) -> bool:
+    return bool(np.array_equal(first, second, equal_nan=True))

@@ -1,0 +1,158 @@
+"""What can be said, in plain words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sizewise.study.statistics.paired import FEWEST_UNITS, Comparison
+from sizewise.study.statistics.plan import MOST_SEEDS, MOST_UNITS
+
+BETTER, WORSE, NOT_SHOWN, ONE_SEED, TOO_FEW_CASES, IDENTICAL = (
+    "better",
+    "worse",
+    "not shown",
+    "one seed",
+    "too few cases",
+    "identical",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A comparison in words.
+
+    Attributes:
+        kind: better, worse, not shown, one seed, too few cases, identical.
+        sentence: to print.
+        comparison: what it is about.
+    """
+
+    kind: str
+    sentence: str
+    comparison: Comparison
+
+
+def verdict(comparison: Comparison) -> Verdict:
+    """Say what one comparison shows. A difference is claimed only where ``comparison.shown``."""
+    kind = _kind(comparison)
+    return Verdict(kind, _SENTENCES[kind](comparison), comparison)
+
+
+def verdicts(comparisons: Sequence[Comparison]) -> list[Verdict]:
+    """One verdict per comparison: what is shown first, the largest gain first within it."""
+    order = {BETTER: 0, WORSE: 1}
+    said = [verdict(comparison) for comparison in comparisons]
+    return sorted(said, key=lambda each: (order.get(each.kind, 2), -each.comparison.gain))
+
+
+def _kind(c: Comparison) -> str:
+    if c.identical:
+        return IDENTICAL
+    if c.units < FEWEST_UNITS:
+        return TOO_FEW_CASES
+    if c.seeds < 2:
+        return ONE_SEED
+    if c.shown:
+        return BETTER if c.gain > 0 else WORSE
+    return NOT_SHOWN
+
+
+def _shown(c: Comparison) -> str:
+    word = "better" if c.gain > 0 else "worse"
+    return f"{c.arm} is {word} than {c.reference} by {_size(c)} (95 % interval; {_counts(c)})."
+
+
+def _not_shown(c: Comparison) -> str:
+    first = (
+        f"no difference can be shown between {c.arm} and {c.reference}: {_size(c, signed=True)} (95 % interval; "
+        f"{_counts(c)})"
+    )
+    if c.p_value < 0.05:
+        first += (
+            f"; this interval alone leaves out 0, but among {c.comparisons} comparisons one does so by chance too often"
+        )
+    return f"{first}. {_needed(c)}"
+
+
+def _needed(c: Comparison) -> str:
+    if c.needed.seeds is not None and c.needed.seeds > c.seeds:
+        more = c.needed.seeds - c.seeds
+        return (
+            f"If the difference is as large as it looks, about {more} more seed{_s(more)} would be needed to show it."
+        )
+    if c.needed.seeds is not None:
+        return "If the difference is as large as it looks, another study of this size would probably show it."
+    unit = _unit(c)
+    if c.needed.units is not None:
+        return (
+            f"More seeds cannot help, the {unit}s are the limit: if the difference is as large as it looks, about "
+            f"{c.needed.units} {unit}s would be needed to show it."
+        )
+    return f"It is too small for any number of seeds up to {MOST_SEEDS} or of {unit}s up to {MOST_UNITS:,} to show."
+
+
+def _one_seed(c: Comparison) -> str:
+    return (
+        f"one seed cannot separate {c.arm} from luck: run at least 3. On these {c.units} {_unit(c)}s this run of "
+        f"{c.arm} scores {_size(c, signed=True)} against this run of {c.reference} (95 % interval over {_unit(c)}s "
+        "alone, for these two trained networks)."
+    )
+
+
+def _too_few(c: Comparison) -> str:
+    return (
+        f"{c.units} {_unit(c)}{_s(c.units)} {'is' if c.units == 1 else 'are'} too few to compare {c.arm} with "
+        f"{c.reference}: at least {FEWEST_UNITS} are needed. The means differ by {_number(c.estimate, c, signed=True)} "
+        f"{c.measure.unit} ({_counts(c)})."
+    )
+
+
+def _identical(c: Comparison) -> str:
+    return (
+        f"{c.arm} and {c.reference} give the same {c.measure.label} in every case ({_counts(c)}); are they the same "
+        "predictions?"
+    )
+
+
+def _size(c: Comparison, *, signed: bool = False) -> str:
+    """Estimate and interval; unsigned where a word says the direction, so that both ends are of the gain."""
+    low, high = c.low, c.high
+    if signed:
+        return (
+            f"{_number(c.estimate, c, signed=True)} {c.measure.unit} "
+            f"[{_number(low, c, signed=True)}, {_number(high, c, signed=True)}]"
+        )
+    if c.estimate < 0:
+        low, high = -high, -low
+    return f"{_number(abs(c.estimate), c)} {c.measure.unit} [{_number(low, c)}, {_number(high, c)}]"
+
+
+def _number(value: float, c: Comparison, *, signed: bool = False) -> str:
+    """Enough digits that the smaller end of the interval is not lost, and no minus zero."""
+    scaled = value * c.measure.scale
+    ends = [abs(end) * c.measure.scale for end in (c.low, c.high, c.estimate) if end]
+    digits = 1 if not ends or min(ends) >= 0.05 else 2 if min(ends) >= 0.005 else 3
+    text = f"{scaled:{'+' if signed else ''}.{digits}f}"
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
+
+
+def _counts(c: Comparison) -> str:
+    counts = f"{c.seeds} seed{_s(c.seeds)}, {c.cases} case{_s(c.cases)}"
+    return counts if c.units == c.cases else f"{counts} of {c.units} patient{_s(c.units)} or groups"
+
+
+def _unit(c: Comparison) -> str:
+    return "case" if c.units == c.cases else "patient"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+_SENTENCES = {
+    BETTER: _shown,
+    WORSE: _shown,
+    NOT_SHOWN: _not_shown,
+    ONE_SEED: _one_seed,
+    TOO_FEW_CASES: _too_few,
+    IDENTICAL: _identical,
+}

@@ -1,0 +1,97 @@
+"""Where a run is carried out: device, precision, processes."""
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from lightning_fabric import Fabric
+
+from sizewise.errors import BadInput
+from sizewise.train.config import RunConfig, Runtime
+
+
+def settle_precision(config: RunConfig, runtime: Runtime) -> RunConfig:
+    """The settings with "auto" replaced by what the device has.
+
+    >>> settle_precision(RunConfig(data="synthetic"), Runtime(accelerator="cpu")).precision
+    'float32'
+    """
+    if config.precision != "auto":
+        return config
+    has_bfloat16 = _accelerator(runtime) == "cuda" and torch.cuda.is_bf16_supported()
+    return replace(config, precision="bfloat16" if has_bfloat16 else "float32")
+
+
+def make_fabric(config: RunConfig, runtime: Runtime) -> Fabric:
+    """Device, precision and processes. Those that ``torchrun`` started are taken as they are; else they start here."""
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it tells users which precision they asked for
+    runtime = _as_launched(runtime)
+    accelerator = _accelerator(runtime)
+    _check(config, runtime, accelerator)
+    if runtime.deterministic:
+        _be_deterministic()
+    elif accelerator == "cuda":
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision("high")
+    fabric = Fabric(
+        accelerator=accelerator,
+        devices=runtime.devices,
+        num_nodes=runtime.nodes,
+        precision="bf16-mixed" if settle_precision(config, runtime).precision == "bfloat16" else "32-true",
+    )
+    fabric.launch()
+    return fabric
+
+
+@contextlib.contextmanager
+def ending_together(fabric: Fabric) -> Iterator[None]:
+    """When the first process fails, those that it started end too: else they would wait for it in a collective."""
+    try:
+        yield
+    except BaseException:
+        for process in getattr(fabric.strategy.launcher, "procs", ()):
+            process.kill()
+        raise
+
+
+def _accelerator(runtime: Runtime) -> str:
+    if runtime.accelerator not in ("auto", "cpu", "cuda"):
+        raise BadInput(f"--device must be auto, cpu or cuda, got {runtime.accelerator!r}.")
+    if runtime.accelerator == "cuda" and not torch.cuda.is_available():
+        raise BadInput("--device cuda was asked for, but torch finds no CUDA GPU here. Use --device cpu.")
+    return "cuda" if runtime.accelerator != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def _as_launched(runtime: Runtime) -> Runtime:
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return runtime
+    return replace(
+        runtime, devices=int(os.environ["LOCAL_WORLD_SIZE"]), nodes=int(os.environ.get("GROUP_WORLD_SIZE", "1"))
+    )
+
+
+def _check(config: RunConfig, runtime: Runtime, accelerator: str) -> None:
+    if min(runtime.devices, runtime.nodes) < 1 or runtime.workers < 0:
+        raise BadInput(
+            f"--devices and --nodes must be at least 1 and --workers at least 0, got {runtime.devices}, "
+            f"{runtime.nodes} and {runtime.workers}."
+        )
+    if accelerator == "cuda" and runtime.devices > torch.cuda.device_count():
+        raise BadInput(f"--devices {runtime.devices}, but this machine has {torch.cuda.device_count()} GPUs.")
+    if runtime.nodes > 1 and not {"TORCHELASTIC_RUN_ID", "SLURM_NTASKS", "MASTER_ADDR"} & set(os.environ):
+        raise BadInput(
+            f"--nodes {runtime.nodes}: start the command on each machine with torchrun, which tells them of each other."
+        )
+    ranks = runtime.devices * runtime.nodes
+    if config.batch_size % ranks:
+        raise BadInput(f"--batch-size {config.batch_size} is shared by {ranks} devices; make it a multiple.")
+
+
+def _be_deterministic() -> None:
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = True

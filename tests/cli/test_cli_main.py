@@ -1,0 +1,83 @@
+"""The program itself: help at once, exit codes, tables in a pipe."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sizewise.cli import main as program
+from sizewise.cli.show import show_next, show_table
+from sizewise.errors import BadInput, RunFailed
+
+
+def test_help_lists_every_command_without_torch():
+    code = "import sys; sys.argv = ['sizewise', '--help']\nfrom sizewise.cli.main import main\ntry: main()\nfinally: print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0
+    for word in ("data", "train", "predict", "evaluate", "losses"):
+        assert f"\n  {word} " in done.stdout
+    assert done.stdout.rstrip().endswith("False")
+
+
+@pytest.mark.parametrize("command", ["train", "predict", "losses"])
+def test_every_command_has_help(command, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["sizewise", command, "--help"])
+    with pytest.raises(SystemExit) as left:
+        program.main()
+    assert left.value.code == 0
+    assert f"Usage: sizewise {command}" in capsys.readouterr().out.replace("python -m sizewise.cli.main", "sizewise")
+
+
+def test_losses_prints_its_table_as_a_subprocess():
+    done = subprocess.run([sys.executable, "-m", "sizewise.cli.main", "losses"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "RCE" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (BadInput("this file is odd."), 2, "sizewise: this file is odd.\n"),
+        (RunFailed("the disk is full."), 1, "sizewise: the disk is full.\n"),
+        (KeyboardInterrupt(), 130, "sizewise: interrupted.\n"),
+    ],
+)
+def test_exit_codes(error, code, said, monkeypatch, capsys):
+    def fails():
+        raise error
+
+    monkeypatch.setattr("sizewise.cli.losses.command", fails)
+    monkeypatch.setattr(sys, "argv", ["sizewise", "losses"])
+    with pytest.raises(SystemExit) as left:
+        program.main()
+    assert left.value.code == code
+    assert capsys.readouterr().err == said
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch):
+    def fails():
+        raise KeyError("a bug")
+
+    monkeypatch.setattr("sizewise.cli.losses.command", fails)
+    monkeypatch.setattr(sys, "argv", ["sizewise", "losses"])
+    with pytest.raises(KeyError):
+        program.main()
+
+
+def test_wrong_words(monkeypatch, capsys):
+    for arguments, message in ((["trian"], "No such command 'trian'"), (["train"], "Missing option '--data'")):
+        monkeypatch.setattr(sys, "argv", ["sizewise", *arguments])
+        with pytest.raises(SystemExit) as left:
+            program.main()
+        assert left.value.code == 2
+        assert message in capsys.readouterr().err
+
+
+def test_tables_are_not_cut_in_a_pipe(capsys):
+    cell = "a long cell with [brackets] " * 5
+    show_table("Title", ["one", "two"], [[cell, 3]])
+    show_next("first", "second")
+    said = capsys.readouterr().out
+    assert cell.strip() in said
+    assert said.endswith("Next: first\n      second\n")

@@ -1,0 +1,114 @@
+"""``sizewise predict`` as a user runs it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from data.layouts.image_folder import write_image_folder, write_multiclass_folder
+from PIL import Image
+from train.tiny_runs import train_tiny
+
+from sizewise.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A data set and a run."""
+    root = tmp_path_factory.mktemp("trained")
+    write_multiclass_folder(root / "data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sizewise.train.loop.draw_curves", lambda *given, **named: None)
+        train_tiny(root / "data", root / "run")
+    return root
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def called(*arguments):
+        monkeypatch.setattr(sys, "argv", ["sizewise", "predict", *map(str, arguments), "--device", "cpu"])
+        with pytest.raises(SystemExit) as left:
+            main()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return left.value.code, printed.out, printed.err
+
+    return called
+
+
+def test_as_a_subprocess_and_then_evaluate(trained, tmp_path):
+    command = [sys.executable, "-m", "sizewise.cli.main"]
+    flags = [str(trained / "run"), "--data", str(trained / "data"), "--device", "cpu"]
+    done = subprocess.run([*command, "predict", *flags], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "label maps of" in done.stdout
+    assert "→ predictions" in done.stdout
+    assert "Next: sizewise evaluate --pred predictions --target" in done.stdout
+    names = sorted(file.stem for file in (tmp_path / "predictions").iterdir())
+    assert names == [Path(name).name for name in json.loads((trained / "run" / "split.json").read_text())["test"]]
+
+
+def test_plain_images_one_image_and_other_subsets(run, trained, tmp_path):
+    shutil.copytree(trained / "data" / "test" / "images", tmp_path / "plain")
+    code, _, err = run(trained / "run", "--data", "plain", "--out", "a")
+    assert code == 0, err
+    assert len(list(Path("a").iterdir())) == len(list(Path("plain").iterdir()))
+    one = next(Path("plain").iterdir())
+    code, out, _ = run(trained / "run", "--data", one, "--out", "b")
+    assert code == 0
+    assert out.startswith("1 label maps of")
+    with Image.open(next(Path("b").iterdir())) as labels:
+        assert labels.size == (32, 32)
+        assert set(np.unique(np.asarray(labels))) <= {0, 1, 2, 3}
+    assert run(trained / "run", "--data", trained / "data", "--subset", "all", "--out", "c")[0] == 0
+    assert len(list(Path("c").iterdir())) == 8
+
+
+def test_wrong_use(run, trained, tmp_path):
+    write_image_folder(tmp_path / "binary")
+    Path("file").touch()
+    Path("empty").mkdir()
+    Path("grey").mkdir()
+    Image.fromarray(np.zeros((8, 8), np.uint16)).save(tmp_path / "grey" / "a.png")
+    data = trained / "data"
+    for arguments, message in (
+        (("nowhere", "--data", data), "nowhere is no run folder: it has no config.json"),
+        ((trained / "run", "--data", "nowhere"), "There is no folder 'nowhere'"),
+        ((trained / "run", "--data", "binary"), "the run was trained on 2D"),
+        ((trained / "run", "--data", "empty"), "has no images that this 2D run can read"),
+        ((trained / "run", "--data", data, "--subset", "tests"), "--subset must be one of"),
+        ((trained / "run", "--data", data, "--subset", "unlabelled"), "every case of"),
+        ((trained / "run", "--data", data, "--out", "file"), "--out file is a file; name a folder"),
+        ((trained / "run", "--data", data, "--out", "file/in"), "--out file/in cannot be made"),
+        ((trained / "run", "--data", data, "--device", "tpu"), "--device"),
+        ((trained / "run",), "Missing option '--data'"),
+    ):
+        code, _, err = run(*arguments)
+        if "tpu" in arguments:  # the last --device wins: cpu
+            assert code == 0
+            continue
+        assert code == 2, arguments
+        assert message in err, err
+
+
+def test_a_run_that_is_not_finished_or_broken(run, trained, tmp_path):
+    copy = shutil.copytree(trained / "run", tmp_path / "run")
+    whole = (copy / "best.pt").read_bytes()
+    (copy / "best.pt").write_bytes(whole[:1000])
+    code, _, err = run("run", "--data", trained / "data")
+    assert code == 2
+    assert "the checkpoint run/best.pt cannot be read" in err
+    (copy / "best.pt").unlink()
+    code, _, err = run("run", "--data", trained / "data")
+    assert code == 2
+    assert "there is no checkpoint run/best.pt. Train the run to the end" in err
+    (copy / "preparation.json").unlink()
+    code, _, err = run("run", "--data", trained / "data")
+    assert code == 2
+    assert "run is no trained run: it has no preparation.json" in err

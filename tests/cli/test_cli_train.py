@@ -1,0 +1,240 @@
+"""``sizewise train`` as a user runs it: exit codes, sentences, Ctrl-C, several processes."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from data.layouts.decathlon_layout import write_pancreas
+from data.layouts.image_folder import write_image_folder, write_multiclass_folder
+from train.tiny_runs import history_without_times
+
+from sizewise.cli.main import main
+from sizewise.metrics.table import read_cases
+
+TINY = "--recipe demo --model monai-unet-small --size 16x16 --batch-size 2 --steps-per-epoch 2 --epochs 2 --device cpu"
+PROGRAM = [sys.executable, "-m", "sizewise.cli.main"]
+ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_multiclass_folder(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """The command in this process: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sizewise.train.loop.draw_curves", lambda *given, **named: None)
+
+    def called(*arguments):
+        monkeypatch.setattr(sys, "argv", ["sizewise", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return left.value.code, printed.out, printed.err
+
+    return called
+
+
+def flags(data, *more):
+    return ("train", "--data", data, *TINY.split(), *more)
+
+
+def test_a_run_as_a_subprocess_says_what_it_does_and_what_is_next(data, tmp_path):
+    done = subprocess.run(
+        [*PROGRAM, *map(str, flags(data)), "--loss", "RCE"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=ONE_THREAD,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""  # no library talks to the user
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("classes 1, 2, 3") or "training" in lines[0]
+    assert "monai-unet-small with Loss(CrossEntropy() + SizeL1(), ignore_index=255), recipe demo, seed 0" in lines[1]
+    assert [line.split("  ")[0] for line in lines[2:4]] == ["epoch 1/2", "epoch 2/2"]
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert lines[-1] == f"Next: sizewise predict runs/{folder.name} --data PATH --out predictions"
+    assert {row.of.run for row in read_cases(folder / "cases.csv")} == {folder.name[-8:]}
+    names = {file.name for file in folder.iterdir()}
+    assert names >= {"config.json", "versions.json", "split.json", "history.csv", "cases.csv", "best.pt", "last.pt"}
+    assert names >= {"curves.png", "curves.svg", "tensorboard", "preparation.json", "problem.json"}
+
+
+WRONG = {
+    "loss": (["--loss", "RCEE"], "--loss RCEE: .*Did you mean 'RCE"),
+    "model": (["--model", "r50-fnp"], "there is no model 'r50-fnp'. Did you mean 'r50-fpn'"),
+    "recipe": (["--recipe", "polyps"], "--recipe must be one of .* Did you mean 'polyp'"),
+    "schedule": (["--schedule", "step"], "--schedule must be one of constant, plateau, poly, poly-step, got 'step'"),
+    "augment": (["--augment", "mixup"], "--augment must be one of none, flip, picture, street, volume, got 'mixup'"),
+    "size": (["--size", "16"], r"--size must have 2 numbers for 2D data, got 1: \(16,\)"),
+    "size words": (["--size", "big"], "--size must be numbers as 352x352, or the word stored, got 'big'"),
+    "patch": (
+        ["--patch", "10x10"],
+        r"--patch must be a multiple of 4 along each axis for monai-unet-small, got \(10, 10\)",
+    ),
+    "epochs": (["--epochs", "0"], "--epochs must be at least 1, got 0"),
+    "weight without a second term": (["--loss", "CE", "--weight", "2"], "--loss CE: .*weight"),
+    "option that the loss has not": (["--loss", "CE", "--gamma", "2"], "--loss CE: .*gamma"),
+    "device": (["--device", "tpu"], "--device must be auto, cpu or cuda, got 'tpu'"),
+    "devices": (["--devices", "0"], "--devices and --nodes must be at least 1"),
+    "workers": (["--workers", "-1"], "--workers at least 0"),
+    "shared batch": (["--devices", "4"], "--batch-size 2 is shared by 4 devices; make it a multiple"),
+    "nodes": (["--nodes", "2"], "--nodes 2: start the command on each machine with torchrun"),
+    "sigmoid": (["--activation", "sigmoid"], "--activation sigmoid makes one channel of a binary problem"),
+    "3D network": (["--encoder-weights", "imagenet"], "encoder_weights must be 'none'"),
+    "out is a file": (["--out", "file"], "--out file is a file; name a folder"),
+    "out is in a file": (["--out", "file/run"], "--out file/run cannot be made: Not a directory"),
+    "out holds other files": (["--out", "."], "--out . holds other files and no run. Name a new folder"),
+    "no such flag": (["--lr", "1"], "No such option"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_settings_are_a_sentence_with_exit_code_2(run, data, case):
+    more, message = WRONG[case]
+    Path("file").touch()
+    code, out, err = run(*flags(data, *more))
+    assert code == 2
+    assert __import__("re").search(message, err), err
+    assert "epoch" not in out
+    assert not Path("runs").exists()
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def test_bad_data_is_a_sentence_with_the_files_name(run, tmp_path):
+    code, _, err = run(*flags("nowhere"))
+    assert code == 2
+    assert "There is no folder 'nowhere'" in err
+    root = write_image_folder(tmp_path / "broken")
+    truncate(root / "images" / "case 4.bmp")
+    code, _, err = run(*flags(root))
+    assert code == 2
+    assert "case 4.bmp" in err
+    root = write_image_folder(tmp_path / "unequal")
+    shutil.copy(write_multiclass_folder(tmp_path / "other") / "train" / "labels" / "000.png", tmp_path / "mask.png")
+    from PIL import Image
+
+    with Image.open(root / "masks" / "case 3_mask.png") as mask:
+        mask.resize((20, 20)).save(root / "masks" / "case 3_mask.png")
+    code, _, err = run(*flags(root))
+    assert code == 2
+    assert "case 3" in err
+    assert "20" in err
+    volumes = write_pancreas(tmp_path / "volumes")
+    truncate(volumes / "imagesTr" / "pancreas_002.nii.gz")
+    code, _, err = run("train", "--data", volumes, "--model", "monai-unet-small", "--epochs", "1", "--device", "cpu")
+    assert code == 2
+    assert "pancreas_002.nii.gz" in err
+
+
+def test_a_folder_that_holds_a_run(run, data, tmp_path):
+    assert run(*flags(data, "--out", "run"))[0] == 0
+    code, _, err = run(*flags(data, "--out", "run"))
+    assert (code, err) == (
+        2,
+        "sizewise: run holds this run already, finished. Show it with --resume, or use another --out.\n",
+    )
+    code, out, _ = run(*flags(data, "--out", "run", "--resume"))
+    assert code == 0
+    assert "run is finished already." in out
+    assert "Test scores of run" in out
+    code, _, err = run(*flags(data, "--out", "run", "--resume", "--seed", "3"))
+    assert code == 2
+    assert "run holds a run with other settings (--seed: 0, not 3). Use another --out." in err
+
+
+def test_a_run_that_fails_ends_with_exit_code_1(run, data, monkeypatch):
+    from sizewise.train.step import Step
+
+    monkeypatch.setattr(Step, "epoch_means", lambda self, steps: {"loss": float("nan")})
+    code, _, err = run(*flags(data, "--out", "run"))
+    assert code == 1
+    assert err.startswith("sizewise: the loss became no number in epoch 1 (loss = nan). Lower --learning-rate")
+    assert sorted(file.name for file in Path("run").iterdir() if file.suffix == ".pt") == []
+
+
+def test_sizes_that_the_model_cannot_halve_are_padded(run, data):
+    code, out, _ = run(*flags(data, "--size", "17x15", "--epochs", "1", "--out", "run"))
+    assert code == 0, out
+
+
+def test_whole_images_of_different_sizes(run, tmp_path):
+    from data.layouts.kvasir_seg import write_kvasir_seg
+
+    root = write_kvasir_seg(tmp_path / "kvasir", cases=8)
+    code, out, err = run(*flags(root, "--size", "stored", "--epochs", "1", "--out", "run"))
+    assert code == 0, err
+    assert "Test scores" in out
+
+
+def wait_for(path: Path, process, limit_s=120):
+    end = time.monotonic() + limit_s
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_ctrl_c_ends_with_130_and_the_run_goes_on_later(data, tmp_path):
+    """The built-in data, as in the README: its first epoch is seen in the pipe while the run goes on."""
+    command = [*PROGRAM, "train", "--data", "synthetic", "--size", "16x16", "--epochs", "500", "--save-seconds", "0"]
+    process = subprocess.Popen(
+        [*command, "--out", "run", "--device", "cpu"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=ONE_THREAD,
+    )
+    lines = [process.stdout.readline() for _ in range(3)]
+    assert lines[0].startswith("synthetic: 160 training, 40 validation, 60 test cases, classes organ, cyst, lesion")
+    assert lines[2].startswith("epoch   1/500  loss")
+    wait_for(tmp_path / "run" / "last.pt", process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines() == [
+        "run is intact: the same command with --resume --out run goes on.",
+        "sizewise: interrupted.",
+    ]
+    assert (tmp_path / "run" / "history.csv").exists()
+
+
+TWO = (
+    "train --recipe demo --model monai-segresnet --size 16x16 --batch-size 4 --steps-per-epoch 2 --epochs 1 "
+    "--device cpu --save-seconds 0 --workers 1"
+)
+
+
+def test_two_processes_do_what_one_does(data, tmp_path):
+    """Started by the program, and by torchrun. Group norm: no statistics over the batch, which is shared."""
+    how = {
+        "one": PROGRAM,
+        "two": [*PROGRAM, "--devices"],
+        "torchrun": [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "sizewise.cli.main"],
+    }  # fmt: skip
+    for name, start in how.items():
+        more = ["--devices", "2"] if name == "two" else []
+        command = [*(PROGRAM if name == "two" else start), *TWO.split(), "--data", str(data), "--out", name, *more]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ONE_THREAD, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("epoch 1/1") == 1  # the first process alone talks
+    (one,), (two,), (torchrun,) = (history_without_times(tmp_path / name) for name in how)
+    assert two == torchrun
+    assert two == {name: pytest.approx(value, rel=1e-4, abs=1e-6) for name, value in one.items()}
+    scores = [
+        [(row.case, row.class_id, row.metric) for row in read_cases(tmp_path / name / "cases.csv")] for name in how
+    ]
+    assert scores[0] == scores[1] == scores[2]

@@ -1,0 +1,130 @@
+"""Studies: what is finished is kept, what was killed goes on, what fails does not stop the others."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sampling import EXHAUSTIVE
+from study.tiny_study import tiny_study
+
+from sizewise.errors import BadInput
+from sizewise.study.folder import read_study, run_state
+from sizewise.train.checkpoint import load_checkpoint
+
+PROGRAM = Path(__file__).with_name("tiny_study.py")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study") / "whole"
+    assert tiny_study(folder) == []
+    return folder
+
+
+def runs(folder):
+    return sorted((folder / "runs").iterdir())
+
+
+def test_every_loss_and_seed_has_a_run_and_all_cases_are_in_the_results(finished):
+    assert len(runs(finished)) == 2 * 2
+    lines = (finished / "results.csv").read_text().splitlines()
+    # 60 test cases × 3 classes × 6 metrics, and 3 classes × 2 pooled ones, for each of 4 runs, after the header
+    assert len(lines) == 1 + 4 * (60 * 3 * 6 + 3 * 2)
+
+
+def test_losses_of_a_seed_start_from_the_same_weights_and_see_the_same_data(finished, tmp_path):
+    """Paired: with learning rate ~ 0 two losses end where they began, which is the same place."""
+    from sizewise.study.grid import plan_runs
+    from sizewise.train.plan import draw_plan
+
+    by_loss = {run.config.loss: run for run in plan_runs(read_study(finished)) if run.config.seed == 1}
+    assert set(by_loss) == {"CE", "RCE"}
+    from sizewise.train.task import make_model, make_task
+
+    models = [make_model(run.config, make_task(run.config, run.dataset), in_channels=1) for run in by_loss.values()]
+    first, second = (list(model.state_dict().values()) for model in models)
+    assert all(bool((a == b).all()) for a, b in zip(first, second, strict=True))
+    assert draw_plan is not None  # its arguments are seed and epoch, never the loss: see test_train_plan
+
+
+def test_a_second_call_runs_nothing_and_adding_a_seed_runs_only_that(finished, tmp_path):
+    folder = tmp_path / "study"
+    shutil.copytree(finished, folder)
+    before = {run.name: (run / "best.pt").stat().st_mtime_ns for run in runs(folder)}
+    assert tiny_study(folder, losses="CE,RCE", seeds="3") == []
+    assert len(runs(folder)) == 6
+    assert {name: (folder / "runs" / name / "best.pt").stat().st_mtime_ns for name in before} == before
+    assert read_study(folder).seeds == (0, 1, 2)
+
+
+def test_killed_at_random_moments_it_ends_with_the_same_results(finished, tmp_path):
+    folder = tmp_path / "study"
+    randomly = random.Random(0)
+    for _ in range(10 if EXHAUSTIVE else 2):
+        process = subprocess.Popen([sys.executable, PROGRAM, folder], env=_environment(), stdout=subprocess.DEVNULL)
+        begun = len(_saves(folder))
+        deadline = time.monotonic() + 120
+        while process.poll() is None and len(_saves(folder)) == begun and time.monotonic() < deadline:
+            time.sleep(0.05)  # let it get somewhere, so that each kill hits another place
+        time.sleep(randomly.random())
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    tiny_study(folder)
+    assert (folder / "results.csv").read_bytes() == (finished / "results.csv").read_bytes()
+
+
+def test_two_processes_share_a_study(finished, tmp_path):
+    folder = tmp_path / "study"
+    others = [
+        subprocess.Popen([sys.executable, PROGRAM, folder], env=_environment(), stdout=subprocess.DEVNULL)
+        for _ in range(2)
+    ]
+    assert [process.wait(timeout=300) for process in others] == [0, 0]
+    tiny_study(folder)  # whoever came last may have found the other's runs unfinished
+    assert (folder / "results.csv").read_bytes() == (finished / "results.csv").read_bytes()
+
+
+def test_a_run_that_fails_is_reported_and_the_others_go_on(tmp_path, monkeypatch, capsys):
+    from sizewise.errors import RunFailed
+    from sizewise.study import worker
+
+    original = worker.run_training
+
+    def failing(config, *arguments, **options):
+        if config.loss == "RCE":
+            raise RunFailed("the loss became no number in epoch 1")
+        return original(config, *arguments, **options)
+
+    monkeypatch.setattr(worker, "run_training", failing)
+    folder = tmp_path / "study"
+    failed = tiny_study(folder, seeds="1")
+    assert [run.config.loss for run in failed] == ["RCE"]
+    assert "no number" in run_state(folder / "runs" / failed[0].name).error
+    assert "failed: the loss became no number" in capsys.readouterr().out
+    monkeypatch.undo()
+    assert tiny_study(folder, seeds="1") == []  # the next try removes the failure
+    assert load_checkpoint(folder / "runs" / failed[0].name / "best.pt")["epoch"] in (1, 2)
+
+
+def test_other_settings_in_the_same_folder_are_refused(finished):
+    from sizewise.study.compare import compare
+    from sizewise.study.start import parse_study
+
+    config = parse_study({"data": "synthetic", "losses": "CE", "seeds": "1", "settings": ("epochs=3",)})
+    with pytest.raises(BadInput, match=r"begun with other settings.*Use another --out"):
+        compare(config, folder=finished, command="")
+
+
+def _environment():
+    path = os.pathsep.join([str(PROGRAM.parents[1]), os.environ.get("PYTHONPATH", "")])
+    return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+
+
+def _saves(folder):
+    return [(path, path.stat().st_mtime_ns) for path in folder.glob("runs/*/last.pt")] if folder.exists() else []

@@ -1,0 +1,25 @@
+"""A study that takes seconds: run as a program, so that tests can kill it."""
+
+import sys
+from pathlib import Path
+
+import torch
+
+from sizewise.study.compare import compare
+from sizewise.study.start import parse_study
+from sizewise.train.config import Runtime
+
+SETTINGS = ("epochs=2", "steps_per_epoch=2", "batch_size=2")
+
+
+def tiny_study(folder: Path, *, losses: str = "CE,RCE", seeds: str = "2", engine: str = "local", jobs: int = 1):
+    """Run, or finish, the study in ``folder``; returns the runs that failed."""
+    torch.set_num_threads(1)
+    config = parse_study({"data": "synthetic", "losses": losses, "seeds": seeds, "settings": SETTINGS})
+    runtime = Runtime(accelerator="cpu", save_seconds=0)
+    return compare(config, folder=folder, command="sizewise compare", runtime=runtime, engine=engine, jobs=jobs)
+
+
+if __name__ == "__main__":
+    options = dict(argument.split("=", 1) for argument in sys.argv[2:])
+    tiny_study(Path(sys.argv[1]), **options)

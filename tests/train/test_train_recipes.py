@@ -1,0 +1,48 @@
+"""The paper's protocols, number by number, and which data set gets which."""
+
+import pytest
+from data.layouts.decathlon_layout import write_pancreas
+from data.layouts.kvasir_seg import write_kvasir_seg
+
+from sizewise.data.recognise import open_dataset
+from sizewise.errors import BadInput
+from sizewise.train.config import RunConfig
+from sizewise.train.recipes import RECIPES, choose_recipe, recipe_settings
+
+PROTOCOLS = {
+    "polyp": {"optimizer": "adam", "learning_rate": 1e-4, "batch_size": 8, "epochs": 60, "schedule": "plateau", "patience": 5},
+    "retinal": {"size": (512, 512), "merge": True, "activation": "sigmoid", "epochs": 60, "learning_rate": 1e-4},
+    "paper-3d": {"optimizer": "sgd", "learning_rate": 0.01, "batch_size": 2, "epochs": 1000, "schedule": "poly", "minimum_learning_rate": 0.0},
+    "cityscapes": {"size": (512, 1024), "optimizer": "sgd", "learning_rate": 0.01, "batch_size": 8, "epochs": 100, "schedule": "poly-step", "minimum_learning_rate": 1e-4},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_papers_protocols(name):
+    config = RunConfig(data="d", **recipe_settings(name, loss="CE"))
+    assert {setting: getattr(config, setting) for setting in PROTOCOLS[name]} == PROTOCOLS[name]
+    assert config.loss_options == ()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    ("loss", "has_mean"), [("RCE", True), ("RFL-L1", True), ("DBCE", True), ("RCE-KL", False), ("Dice", False)]
+)
+def test_the_papers_weights_belong_to_the_mean_over_classes(name, loss, has_mean):
+    expected = (("class_reduction", "mean"),) if has_mean and name in PROTOCOLS else ()
+    assert recipe_settings(name, loss=loss)["loss_options"] == expected
+
+
+def test_data_sets_choose_their_recipe(tmp_path):
+    chosen = {
+        "kvasir": choose_recipe(open_dataset(write_kvasir_seg(tmp_path / "k"))),
+        "pancreas": choose_recipe(open_dataset(write_pancreas(tmp_path))),
+        "synthetic": choose_recipe(open_dataset("synthetic")),
+        "synthetic-3d": choose_recipe(open_dataset("synthetic-3d")),
+    }
+    assert chosen == {"kvasir": "polyp", "pancreas": "volume", "synthetic": "demo", "synthetic-3d": "demo-3d"}
+
+
+def test_an_unknown_recipe():
+    with pytest.raises(BadInput, match=r"--recipe must be one of demo, .* got 'polyps'. Did you mean 'polyp'\?"):
+        recipe_settings("polyps", loss="CE")

@@ -1,0 +1,122 @@
+"""Nothing in a run folder is ever half written, and no two runs share one."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from sizewise.errors import BadInput
+from sizewise.train.config import RunConfig
+from sizewise.train.run_folder import (
+    RunBusy,
+    is_finished,
+    locked,
+    open_run,
+    read_config,
+    replacing,
+    settings_hash,
+    write_atomically,
+)
+
+CONFIG = RunConfig(data="synthetic")
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from sizewise.train.run_folder import replacing
+with replacing(Path(sys.argv[1])) as partial:
+    partial.write_bytes(b"half of the new")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_kill_in_the_middle_of_a_write_leaves_the_old_file_and_the_rest_is_cleared_away(tmp_path):
+    write_atomically(tmp_path / "last.pt", b"old")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "last.pt")])
+    assert done.returncode == -signal.SIGKILL
+    assert (tmp_path / "last.pt").read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 2  # the old file and the part
+    with locked(tmp_path):
+        assert sorted(one.name for one in tmp_path.iterdir()) == ["last.pt", "run.lock"]
+
+
+@pytest.mark.parametrize("failing", ["replace", "fsync"])
+def test_a_full_disk_leaves_the_old_file_and_no_part(tmp_path, monkeypatch, failing):
+    write_atomically(tmp_path / "a.csv", "old")
+
+    def fails(*given):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, failing, fails)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(tmp_path / "a.csv", "new")
+    monkeypatch.undo()
+    assert (tmp_path / "a.csv").read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_an_error_while_writing_leaves_the_old_file(tmp_path):
+    write_atomically(tmp_path / "a.csv", "old")
+    with pytest.raises(RuntimeError), replacing(tmp_path / "a.csv") as partial:  # noqa: PT012
+        partial.write_text("half")
+        raise RuntimeError
+    assert (tmp_path / "a.csv").read_text() == "old"
+
+
+def test_files_are_readable_as_others_are(tmp_path):
+    write_atomically(tmp_path / "a.csv", "x")
+    (tmp_path / "b.csv").write_text("x")
+    assert (tmp_path / "a.csv").stat().st_mode == (tmp_path / "b.csv").stat().st_mode
+
+
+def test_a_new_folder_gets_its_settings(tmp_path):
+    open_run(tmp_path / "deep" / "run", CONFIG, resume=False)
+    assert read_config(tmp_path / "deep" / "run") == CONFIG
+    assert settings_hash(tmp_path / "deep" / "run") == CONFIG.hash
+    assert not is_finished(tmp_path / "deep" / "run")
+
+
+def test_a_folder_that_was_killed_before_it_had_settings_is_taken(tmp_path):
+    (tmp_path / ".config.json-abcdefgh").write_text("{")
+    (tmp_path / "run.lock").touch()
+    open_run(tmp_path, CONFIG, resume=True)
+    assert read_config(tmp_path) == CONFIG
+
+
+def test_folders_that_hold_something_else(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="is a file; name a folder"):
+        open_run(tmp_path / "file", CONFIG, resume=False)
+    with pytest.raises(BadInput, match="cannot be made: Not a directory"):
+        open_run(tmp_path / "file" / "run", CONFIG, resume=False)
+    with pytest.raises(BadInput, match="holds other files and no run"):
+        open_run(tmp_path, CONFIG, resume=True)
+    with pytest.raises(BadInput, match=r"is no run folder: it has no config\.json"):
+        read_config(tmp_path)
+    (tmp_path / "config.json").write_text("[1]")
+    with pytest.raises(BadInput, match=r"config\.json cannot be read"):
+        read_config(tmp_path)
+
+
+def test_the_same_run_needs_resume_and_another_is_refused(tmp_path):
+    folder = tmp_path / "run"
+    open_run(folder, CONFIG, resume=False)
+    with pytest.raises(BadInput, match=r"holds this run already, unfinished\. Continue it with --resume"):
+        open_run(folder, CONFIG, resume=False)
+    open_run(folder, CONFIG, resume=True)
+    with pytest.raises(BadInput, match=r"holds a run with other settings \(--seed: 0, not 3\). Use another --out"):
+        open_run(folder, replace(CONFIG, seed=3), resume=True)
+    (folder / "cases.csv").touch()
+    with pytest.raises(BadInput, match="holds this run already, finished"):
+        open_run(folder, CONFIG, resume=False)
+
+
+def test_only_one_works_in_a_folder(tmp_path):
+    with locked(tmp_path), pytest.raises(RunBusy, match="another process is working on this run"), locked(tmp_path):
+        pass
+    with locked(tmp_path):
+        pass
