@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 PYTEST := $(BIN)/python -m pytest -n 2
 
-.PHONY: demo test test-all test-gpu lint bench clean
+.PHONY: demo test test-all test-gpu lint bench docs clean
 
-demo: $(VENV)/installed  ## train a tiny network with two losses on built-in data
-	$(BIN)/python examples/two_losses.py
+demo: $(VENV)/installed  ## compare four losses over three seeds on built-in data
+	$(BIN)/sizewise compare --data synthetic --losses CE,Dice,DiceCE,RCE --seeds 3 --out demo
 
 test: $(VENV)/installed-dev lint  ## what has to pass before a change lands
 	$(PYTEST)
@@ -25,7 +25,10 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/installed-dev  ## speed and memory against the peers, on this machine
-	$(BIN)/python benchmarks/losses.py
+	$(BIN)/sizewise bench
+
+docs: $(VENV)/installed-dev  ## the documentation site, in site/
+	$(BIN)/mkdocs build --strict
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,4 +41,4 @@ $(VENV)/installed-dev: $(VENV)/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -90,7 +90,7 @@ WRONG = {
     "shared batch": (["--devices", "4"], "--batch-size 2 is shared by 4 devices; make it a multiple"),
     "nodes": (["--nodes", "2"], "--nodes 2: start the command on each machine with torchrun"),
     "sigmoid": (["--activation", "sigmoid"], "--activation sigmoid makes one channel of a binary problem"),
-    "3D network": (["--encoder-weights", "imagenet"], "encoder_weights must be 'none'"),
+    "weights without an encoder": (["--encoder-weights", "imagenet"], "encoder_weights must be 'none'"),
     "out is a file": (["--out", "file"], "--out file is a file; name a folder"),
     "out is in a file": (["--out", "file/run"], "--out file/run cannot be made: Not a directory"),
     "out holds other files": (["--out", "."], "--out . holds other files and no run. Name a new folder"),
@@ -123,7 +123,7 @@ def test_bad_data_is_a_sentence_with_the_files_name(run, tmp_path):
     assert code == 2
     assert "case 4.bmp" in err
     root = write_image_folder(tmp_path / "unequal")
-    shutil.copy(write_multiclass_folder(tmp_path / "other") / "train" / "labels" / "000.png", tmp_path / "mask.png")
+
     from PIL import Image
 
     with Image.open(root / "masks" / "case 3_mask.png") as mask:

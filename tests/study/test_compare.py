@@ -114,7 +114,7 @@ def test_a_run_that_fails_is_reported_and_the_others_go_on(tmp_path, monkeypatch
 
 def test_other_settings_in_the_same_folder_are_refused(finished):
     from sizewise.study.compare import compare
-    from sizewise.study.start import parse_study
+    from sizewise.study.words import parse_study
 
     config = parse_study({"data": "synthetic", "losses": "CE", "seeds": "1", "settings": ("epochs=3",)})
     with pytest.raises(BadInput, match=r"begun with other settings.*Use another --out"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from sizewise.study.compare import compare
-from sizewise.study.start import parse_study
+from sizewise.study.words import parse_study
 from sizewise.train.config import Runtime
 
 SETTINGS = ("epochs=2", "steps_per_epoch=2", "batch_size=2")

@@ -26,8 +26,15 @@ def command(
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
 ) -> None:
     """Compare losses: run all of them with several seeds under one protocol, and report what can be concluded."""
-    from sizewise.study.start import start_study
+    from sizewise.cli.report_screen import show_report
+    from sizewise.errors import BadInput
+    from sizewise.report.build import build_report
+    from sizewise.study.compare import compare
+    from sizewise.study.words import parse_study
+    from sizewise.train.config import Runtime
 
+    if device not in ("auto", "cpu", "cuda"):
+        raise BadInput(f"--device must be auto, cpu or cuda, got {device!r}.")
     given: dict[str, Any] = {
         "data": data,
         "losses": losses,
@@ -38,10 +45,16 @@ def command(
         "reference": reference,
         "settings": tuple(setting or ()),
     }
-    machine = {"accelerator": device, "save_seconds": save_seconds}
-    line = shlex.join(["sizewise", *sys.argv[1:]])
-    failed = start_study(
-        given, yaml=study, folder=out, command=line, machine=machine, engine=engine, jobs=jobs, address=address
+    failed = compare(
+        parse_study(given, study),
+        folder=out,
+        command=shlex.join(["sizewise", *sys.argv[1:]]),
+        runtime=Runtime(accelerator=device, save_seconds=save_seconds),  # type: ignore[arg-type]
+        engine=engine,
+        jobs=jobs,
+        address=address,
     )
+    show_report(build_report(out))
     if failed:
+        print(f"{len(failed)} runs failed; why is in {out}/runs/*/failed.json. Run this again to retry them.")
         raise typer.Exit(1)

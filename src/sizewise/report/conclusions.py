@@ -34,12 +34,14 @@ class VerdictGroup:
     Attributes:
         title: which; empty where there is one.
         lead: the main sentence.
-        sentences: the rest.
+        claims: what is shown, with its intervals.
+        sentences: what is not shown, and notes.
     """
 
     title: str
     lead: str
-    sentences: Sequence[str]
+    claims: Sequence[str] = ()
+    sentences: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def conclude(scores: Scores, *, reference: str = "", groups: Mapping[str, Mappin
         if ((scores.of(METRIC).known.arena) == scores.arenas.index(arena)).any():
             arranged[arena] = arrange(scores.results, data=data, model=model, metric=METRIC)
     if not arranged:
-        said = VerdictGroup("", "Nothing can be concluded: the table has no DSC.", ())
+        said = VerdictGroup("", "Nothing can be concluded: the table has no DSC.")
         return Conclusions([said], [], [differences({}, scores.entries), critical([], scores.entries)], METHODS)
     chosen = choose_reference(scores, reference)
     usable = {arena: one for arena, one in arranged.items() if chosen in one.arms}
@@ -78,7 +80,7 @@ def conclude(scores: Scores, *, reference: str = "", groups: Mapping[str, Mappin
     notes += [f"{arena}: no run of the reference {chosen}, so nothing is compared." for arena in arranged if arena not in usable]
     groups_said = [_said(arena if len(arranged) > 1 else "", chosen, found) for arena, found in by_arena.items()]
     if not groups_said:
-        groups_said = [VerdictGroup("", f"Nothing to compare: {chosen} is the only loss.", ())]
+        groups_said = [VerdictGroup("", f"Nothing to compare: {chosen} is the only loss.")]
     if notes:
         groups_said.append(VerdictGroup("", "", notes))
     tables = [_table(by_arena, chosen)] if by_arena else []
@@ -114,8 +116,9 @@ def _said(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGro
     if worse:
         parts.append(f"{_and(worse)} {'is' if len(worse) == 1 else 'are'} worse" + ("" if better else f" than {reference}"))
     lead = "; ".join(parts) + "." if parts else f"No loss can be shown to differ from {reference}."
-    sentences = [one.sentence[:1].upper() + one.sentence[1:] if one.kind in (NOT_SHOWN, ONE_SEED) else one.sentence for one in spoken]
-    return VerdictGroup(title, lead, sentences)
+    claims = [one.sentence for one in spoken if one.kind in (BETTER, WORSE)]
+    others = [_capital(one.sentence) if one.kind in (NOT_SHOWN, ONE_SEED) else one.sentence for one in spoken if one.kind not in (BETTER, WORSE)]
+    return VerdictGroup(title, lead, claims, others)
 
 
 def _table(by_arena: Mapping[str, Sequence[Comparison]], reference: str) -> Table:
@@ -160,8 +163,11 @@ def _ranked(arranged: Sequence[Arranged], groups: Mapping[str, Mapping[str, str]
 
 def _ranking_said(ranking: Ranking) -> VerdictGroup:
     first, share = ranking.arms[0], ranking.first_share[0]
-    lead = f"Over {len(ranking.data)} data sets {first} ranks first, and in {share:.0%} of resampled studies too."
-    return VerdictGroup("Over all data sets", lead, [note[:1].upper() + note[1:] for note in ranking.notes])
+    lead = (
+        f"Over {len(ranking.data)} data sets {first} has the best mean rank, {ranking.mean_ranks[0]:.2f} of "
+        f"{len(ranking.arms)}; in {100 * share:.0f} % of studies resampled from this one it has too."
+    )
+    return VerdictGroup("Over all data sets", lead, [], [_capital(note) for note in ranking.notes])
 
 
 def _ranking_table(ranking: Ranking) -> Table:
@@ -170,7 +176,7 @@ def _ranking_table(ranking: Ranking) -> Table:
             Cell(arm),
             Cell(f"{mean:.2f}", mean),
             Cell(f"{low:g} to {high:g}", low),
-            Cell(f"{share:.0%}".replace("%", " %"), share),
+            Cell(f"{100 * share:.0f} %", share),
         ]
         for arm, mean, (low, high), share in zip(
             ranking.arms, ranking.mean_ranks, ranking.rank_intervals, ranking.first_share, strict=True
@@ -178,7 +184,7 @@ def _ranking_table(ranking: Ranking) -> Table:
     ]
     note = (
         f"By DSC, over {len(ranking.data)} data set{'s' if len(ranking.data) > 1 else ''}; 1 is best. Places and shares are "
-        f"over studies with resampled cases and seeds; in {ranking.order_share:.0%} of them the whole order is this one."
+        f"over studies with resampled cases and seeds; in {100 * ranking.order_share:.0f} % of them the whole order is this one."
     )
     return Table("ranking", "Ranking", ["loss", "mean rank", "place, 95 %", "comes first"], rows, note)
 
@@ -186,6 +192,10 @@ def _ranking_table(ranking: Ranking) -> Table:
 def _signed(value: float) -> str:
     text = f"{value:+.2f}"
     return (text[1:] if float(text) == 0 else text).replace("-", "−")
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _p(value: float) -> str:

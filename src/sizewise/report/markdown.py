@@ -13,7 +13,7 @@ def report_markdown(page: Page) -> str:
             lines += [f"### {markdown_text(group.title)}", ""]
         if group.lead:
             lines += [f"**{markdown_text(group.lead)}**", ""]
-        lines += [f"- {markdown_text(sentence)}" for sentence in group.sentences] + [""]
+        lines += [f"- {markdown_text(sentence)}" for sentence in (*group.claims, *group.sentences)] + [""]
     lines += [f"> {markdown_text(alert)}\n" for alert in page.alerts]
     lines += ["## Scores", "", *_tables(page.score_tables)]
     if page.class_tables:

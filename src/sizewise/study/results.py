@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from sizewise.errors import BadInput
 from sizewise.metrics.table import COLUMNS, Row
 
 TEXT_COLUMNS = tuple(name for name in COLUMNS if name not in ("class", "value"))
+_CHUNK = 20_000
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,22 @@ def read_results(*paths: Path) -> Results:
         paths: files in the long form; their rows are joined.
 
     Raises:
-        BadInput: a file cannot be read or is not in this form; the sentence names the file and the line.
+        BadInput: a file cannot be read or is not in this form; the sentence names the file and the row.
     """
-    cells: list[list[str]] = []
+    table = _Table()
     for path in paths:
-        cells += _read_cells(path)
-    return _columns(cells)
+        try:
+            with path.open(newline="", encoding="utf-8") as file:
+                lines = csv.reader(file)
+                header = tuple(next(lines, ()))
+                if header != COLUMNS:
+                    raise BadInput(
+                        f"'{path}': wanted the columns {','.join(COLUMNS)}, got {','.join(header) or 'nothing'}."
+                    )
+                table.add(lines, where=f"'{path}'")
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise BadInput(f"cannot read '{path}': {error}.") from error
+    return table.results()
 
 
 def results_of(rows: Iterable[Row]) -> Results:
@@ -80,63 +92,72 @@ def results_of(rows: Iterable[Row]) -> Results:
     >>> table.settings(), table.text["loss"].words, table.value.tolist()
     ([('kvasir', 'fpn')], ('RCE',), [nan])
     """
-    return _columns([list(row.cells()) for row in rows])
+    table = _Table()
+    table.add((list(row.cells()) for row in rows), where="the rows")
+    return table.results()
 
 
-def _read_cells(path: Path) -> list[list[str]]:
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = csv.reader(file)
-            header = tuple(next(lines, ()))
-            if header != COLUMNS:
-                raise BadInput(
-                    f"'{path}': wanted the columns {','.join(COLUMNS)}, got {','.join(header) or 'nothing'}."
-                )
-            cells = list(lines)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"cannot read '{path}': {error}.") from error
-    _check(path, cells)
-    return cells
+class _Table:
+    """Columns that grow by thousands of rows at a time, so that no row is kept as Python objects."""
 
+    def __init__(self) -> None:
+        self.words: dict[str, dict[str, int]] = {name: {} for name in TEXT_COLUMNS}
+        self.codes: dict[str, list[np.ndarray]] = {name: [] for name in TEXT_COLUMNS}
+        self.class_id: list[np.ndarray] = [np.empty(0, np.int64)]
+        self.value: list[np.ndarray] = [np.empty(0)]
 
-def _check(path: Path, cells: Sequence[list[str]]) -> None:
-    """Fast over good files; looks for the line only when something is wrong."""
-    try:
-        if set(map(len, cells)) <= {len(COLUMNS)}:
-            _numbers(cells)
-            return
-    except ValueError:
-        pass
-    for index, row in enumerate(cells):
+    def add(self, rows: Iterable[list[str]], *, where: str) -> None:
+        rows, done = iter(rows), 0
+        while chunk := list(islice(rows, _CHUNK)):
+            self._add_chunk(chunk, where=where, done=done)
+            done += len(chunk)
+
+    def _add_chunk(self, chunk: Sequence[list[str]], *, where: str, done: int) -> None:
         try:
-            if len(row) == len(COLUMNS):
-                _numbers([row])
-                continue
+            columns = dict(zip(COLUMNS, _transposed(chunk), strict=True))
+            class_id, value = _numbers(columns["class"], columns["value"])
         except ValueError:
-            pass
-        raise BadInput(
-            f"'{path}', row {index + 1} after the header: wanted {len(COLUMNS)} cells with an integer class and a "
-            f"value that is a finite number or nothing, got {','.join(row)!r}."
-        )
+            _name_bad_row(chunk, where=where, done=done)
+            raise
+        self.class_id.append(class_id)
+        self.value.append(value)
+        for name, words in self.words.items():
+            for word in dict.fromkeys(columns[name]):
+                words.setdefault(word, len(words))
+            codes = map(words.__getitem__, columns[name])
+            self.codes[name].append(np.fromiter(codes, dtype=np.int32, count=len(chunk)))
+
+    def results(self) -> Results:
+        none = [np.empty(0, np.int32)]
+        text = {
+            name: Column(tuple(words), np.concatenate(none + self.codes[name])) for name, words in self.words.items()
+        }
+        return Results(text, np.concatenate(self.class_id), np.concatenate(self.value))
 
 
-def _numbers(cells: Sequence[list[str]]) -> tuple[np.ndarray, np.ndarray]:
-    class_id = np.fromiter((int(row[-3]) for row in cells), dtype=np.int64, count=len(cells))
-    value = np.fromiter((float(row[-1] or "nan") for row in cells), dtype=np.float64, count=len(cells))
-    given = np.fromiter((bool(row[-1]) for row in cells), dtype=bool, count=len(cells))
-    if not np.isfinite(value[given]).all():
+def _transposed(chunk: Sequence[list[str]]) -> list[tuple[str, ...]]:
+    columns = list(zip(*chunk, strict=True))
+    if len(columns) != len(COLUMNS):
+        raise ValueError("rows of another length")
+    return columns
+
+
+def _numbers(classes: Sequence[str], values: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    class_id = np.fromiter(map(int, classes), dtype=np.int64, count=len(classes))
+    value = np.fromiter((float(cell) if cell else np.nan for cell in values), dtype=np.float64, count=len(values))
+    empty = sum(map("".__eq__, values))
+    if int(np.isfinite(value).sum()) + empty != len(value):
         raise ValueError("a value is not finite")
     return class_id, value
 
 
-def _columns(cells: Sequence[list[str]]) -> Results:
-    text = {}
-    for name in TEXT_COLUMNS:
-        position = COLUMNS.index(name)
-        words: dict[str, int] = {}
-        codes = np.fromiter(
-            (words.setdefault(row[position], len(words)) for row in cells), dtype=np.int64, count=len(cells)
-        )
-        text[name] = Column(tuple(words), codes)
-    class_id, value = _numbers(cells)
-    return Results(text, class_id, value)
+def _name_bad_row(chunk: Sequence[list[str]], *, where: str, done: int) -> None:
+    for index, row in enumerate(chunk, start=done + 1):
+        try:
+            _transposed([row])
+            _numbers([row[-3]], [row[-1]])
+        except ValueError as error:
+            raise BadInput(
+                f"{where}, row {index} after the header: wanted {len(COLUMNS)} cells with an integer class and a "
+                f"value that is a finite number or nothing, got {','.join(row)!r}."
+            ) from error

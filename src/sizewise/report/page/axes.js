@@ -17,7 +17,7 @@ const niceTicks = (low, high, count, log) => {
     if (ticks.length > 1) return ticks;
   }
   const rough = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
   const ticks = [];
   for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-9; v += step) ticks.push(v);
   return ticks;

@@ -1,4 +1,4 @@
-"""From the words of ``sizewise compare`` to a study, its results on the screen, and its report."""
+"""From the words of ``sizewise compare`` to a study, with a sentence for each that makes no sense."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -6,49 +6,8 @@ from typing import Any
 
 from sizewise.checks import closest
 from sizewise.errors import BadInput
-from sizewise.study.compare import compare
 from sizewise.study.config import StudyConfig, read_yaml
-from sizewise.train.config import RunConfig, Runtime
-
-
-def start_study(
-    given: dict[str, Any],
-    *,
-    yaml: Path | None,
-    folder: Path,
-    command: str,
-    machine: dict[str, Any],
-    engine: str,
-    jobs: int,
-    address: str,
-) -> int:
-    """Carry out the study, print its table and verdict, and build the report; returns how many runs failed."""
-    from sizewise.cli.show import show_next
-    from sizewise.report.build import build_report
-    from sizewise.report.screen import show_study
-
-    if machine["accelerator"] not in ("auto", "cpu", "cuda"):
-        raise BadInput(f"--device must be auto, cpu or cuda, got {machine['accelerator']!r}.")
-    config = parse_study(given, yaml)
-    failed = compare(
-        config,
-        folder=folder,
-        command=command,
-        runtime=Runtime(**machine),
-        engine=engine,
-        jobs=jobs,
-        address=address,
-    )
-    page = build_report(folder)
-    show_study(folder)
-    if failed:
-        names = ", ".join(run.name for run in failed)
-        print(
-            f"{len(failed)} runs failed: {names}. Why is in {folder / 'runs'}/*/failed.json; run this again to retry."
-        )
-    print(f"Report: {page}")
-    show_next(f"sizewise compare … --seeds N --out {folder}    adds seeds", f"sizewise report {folder}    rebuilds it")
-    return len(failed)
+from sizewise.train.config import RunConfig
 
 
 def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
