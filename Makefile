@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest -n 2
 .PHONY: demo test test-all test-gpu lint bench docs clean
 
 demo: $(VENV)/installed  ## compare four losses over three seeds on built-in data
-	$(BIN)/sizewise compare --data synthetic --losses CE,Dice,DiceCE,RCE --seeds 3 --out demo
+	$(BIN)/sizewise compare --data synthetic --losses CE,Dice,DiceCE,RCE --seeds 3 --jobs 2 --out demo
 
 test: $(VENV)/installed-dev lint  ## what has to pass before a change lands
 	$(PYTEST)

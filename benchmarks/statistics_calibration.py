@@ -157,15 +157,15 @@ def planning(rng, studies, cases, shift, changes):
         "seeds_from_true_variances": plan(parts, difference=difference, seeds=3, units=cases).seeds,
     }
     for pilot in (3, 5):
-        dsc = draw(rng, max(1, studies // 4), 2, pilot, cases, shift=shift, **changes)
+        dsc = draw(rng, max(1, studies // 2), 2, pilot, cases, shift=shift, **changes)
         found = dsc[:, 1] - dsc[:, 0]
         shown = interval(found).p_value < 0.05
         planned = [plan_of(one, components(mean_squares(one)), pilot, cases, None) for one in found]
         known = [plan_of(one, components(mean_squares(one)), pilot, cases, difference) for one in found]
         row |= {
             f"pilot{pilot}_median": np.median(planned),
-            f"pilot{pilot}_quarter": np.quantile(planned, 0.25),
-            f"pilot{pilot}_three_quarters": np.quantile(planned, 0.75),
+            f"pilot{pilot}_quarter": np.quantile(planned, 0.25, method="nearest"),
+            f"pilot{pilot}_three_quarters": np.quantile(planned, 0.75, method="nearest"),
             f"pilot{pilot}_within_30": np.mean(np.abs(np.array(planned) / wanted - 1) <= 0.3),
             f"pilot{pilot}_median_if_not_shown": np.median(np.array(planned)[~shown]),
             f"pilot{pilot}_median_known_difference": np.median(known),

@@ -134,7 +134,8 @@ def test_files_match_by_stem_and_other_files_are_passed_over(folders):
     for name in ("dataset.json", "plans.json", "a.npz", "._b.tif", "notes.txt"):
         (folders[0] / name).write_text("{}")
         (folders[1] / name).write_text("{}")
-    pairs, unmatched = match_folders(*folders)
+    pairs, unmatched, left_out = match_folders(*folders)
+    assert left_out == []
     assert [(pair.name, pair.predicted.name, pair.target.name) for pair in pairs] == [
         ("a", "a.nii.gz", "a.nii"),
         ("b", "b.png", "b.tif"),
@@ -160,3 +161,17 @@ def _kill_self(task):
 def test_a_killed_worker_is_a_sentence():
     with pytest.raises(BadInput, match="lack of memory"):
         list(map_in_processes(_kill_self, [1, 2], jobs=2))
+
+
+def test_targets_without_a_prediction_are_left_out_only_when_asked(folders):
+    """A fold's validation folder holds some of all cases; a score over fewer cases must be wanted."""
+    save(folders[0], "a.png", square())
+    for name in ("a.png", "b.png"):
+        save(folders[1], name, square())
+    with pytest.raises(BadInput, match=r"1 of 2 targets have no prediction: 'b'.*--cases predicted"):
+        evaluate_folders(*folders, jobs=1)
+    evaluation = evaluate_folders(*folders, cases="predicted", jobs=1)
+    assert evaluation.left_out == ("b",)
+    assert {row.case for row in evaluation.rows} == {"a", "all"}
+    with pytest.raises(BadInput, match="--cases must be all or predicted, got 'some'"):
+        evaluate_folders(*folders, cases="some", jobs=1)

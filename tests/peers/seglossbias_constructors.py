@@ -46,10 +46,10 @@ CrossEntropyWithDB = compound(entropy, size_bias)
 FocalWithL1 = compound(lambda mode, logits, labels: focal(logits, labels), size_l1)
 
 
-def CrossEntropyWithDice(mode, *, alpha, log_dice):  # noqa: N802
+def CrossEntropyWithDice(mode, *, alpha, log_dice):
     return compound(entropy, lambda mode, logits, labels: dice(logits, labels, log_dice))(mode, alpha=alpha)
 
 
-def DiceLoss(mode, *, log_loss):  # noqa: N802
+def DiceLoss(mode, *, log_loss):
     assert mode == "multiclass"
     return lambda logits, labels: dice(logits, labels, log_loss)

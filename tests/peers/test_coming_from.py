@@ -15,7 +15,7 @@ import sizewise as sw
 PAGE = Path(__file__).parents[2] / "docs" / "coming-from.md"
 SINGLE = 1e-5  # some peers take their sums in float32
 SECTIONS = {
-    "MONAI": 24,
+    "MONAI": 25,
     "segmentation_models.pytorch": 18,
     "nnU-Net": 9,
     "SegLossBias, the code released with the paper": 13,

@@ -34,7 +34,9 @@ class Page:
     @property
     def errors(self) -> list[str]:
         self.run("0")  # lets what was thrown arrive
-        thrown = [e["params"]["exceptionDetails"]["text"] for e in self.events if e["method"] == "Runtime.exceptionThrown"]
+        thrown = [
+            e["params"]["exceptionDetails"]["text"] for e in self.events if e["method"] == "Runtime.exceptionThrown"
+        ]
         logged = [
             e["params"]["entry"]["text"]
             for e in self.events
@@ -50,7 +52,9 @@ class Page:
 
     def call(self, method: str, **params) -> dict:
         self.count += 1
-        message = {"id": self.count, "method": method, "params": params} | ({"sessionId": self.session} if self.session else {})
+        message = {"id": self.count, "method": method, "params": params} | (
+            {"sessionId": self.session} if self.session else {}
+        )
         os.write(self.to, json.dumps(message).encode() + b"\0")
         while (answer := self._receive()).get("id") != self.count:
             if "method" in answer:
@@ -81,8 +85,9 @@ class Page:
         return result["result"].get("value")
 
     def key(self, name: str) -> None:
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name)
+        code = {"End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}[name]
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code)
 
     def mouse(self, kind: str, x: float, y: float) -> None:
         button = {"button": "left", "clickCount": 1} if kind != "mouseMoved" else {}
@@ -110,7 +115,9 @@ def browser() -> Iterator[Page]:
     read_command, write_command = os.pipe()
     read_answer, write_answer = os.pipe()
 
-    def connect() -> None:  # Chromium reads commands from 3 and answers on 4; high copies first, lest one overwrite the other
+    def connect() -> (
+        None
+    ):  # Chromium reads commands from 3 and answers on 4; high copies first, lest one overwrite the other
         high = [os.dup2(end, at) for end, at in ((read_command, 103), (write_answer, 104))]
         os.dup2(high[0], 3)
         os.dup2(high[1], 4)

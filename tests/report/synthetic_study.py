@@ -32,18 +32,20 @@ def make_study(
     names = [NASTY if nasty and number == 2 else name for number, name in enumerate(classes)]
     rows: list[tuple] = []
     for data_name in data:
-        case_names = [f"case {number:03d}" + (f" {NASTY}/$x_1$&" if nasty and number == 0 else "") for number in range(cases)]
+        case_names = [
+            f"case {number:03d}" + (f" {NASTY}/$x_1$&" if nasty and number == 0 else "") for number in range(cases)
+        ]
         hard = random.normal(size=(cases, len(names)))
         true = np.exp(random.normal(-3, 1, size=(cases, len(names)))).clip(0, 0.6)
         true[random.random(true.shape) < 0.05] = 0
         for loss in losses:
-            for weight in (weights if weights and LOSSES[loss] else (LOSSES[loss],)):
+            for weight in weights if weights and LOSSES[loss] else (LOSSES[loss],):
                 for seed in range(seeds):
                     run = f"{len(rows):08x}"
                     mine = _scores(random, run, data_name, loss, weight, seed, case_names, hard, true)
                     rows += mine
                     if runs:
-                        place = folder / "runs" / f"{quote(data_name, safe='')}-net-{loss}-s{seed}-{run}"
+                        place = folder / "runs" / f"{quote(data_name, safe='')}-net-{loss}-s{seed}-{run[::-1]}x"
                         _run_folder(random, place, data_name, loss, weight, seed, names, case_names[:overlays], mine)
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "results.csv", rows)
@@ -71,7 +73,10 @@ def _scores(random, run, data, loss, weight, seed, cases, hard, true) -> list[tu
             rows += [(*of, case, class_id, metric, "" if v is None else repr(float(v))) for metric, v in values.items()]
     for class_id in range(1, true.shape[1]):
         mean = float(np.mean([float(r[9]) for r in rows if r[7] == class_id and r[8] == "dsc" and r[9]]))
-        rows += [(*of, "all", class_id, "dsc_pooled", repr(mean)), (*of, "all", class_id, "iou_pooled", repr(mean / (2 - mean)))]
+        rows += [
+            (*of, "all", class_id, "dsc_pooled", repr(mean)),
+            (*of, "all", class_id, "iou_pooled", repr(mean / (2 - mean))),
+        ]
     return rows
 
 
@@ -86,19 +91,27 @@ def _run_folder(random, place, data, loss, weight, seed, names, cases, rows) -> 
         score = (0.8 + 0.05 * SHIFT[loss]) * (1 - np.exp(-epoch / 4)) + 0.01 * random.normal()
         lines.append(f"{epoch},0.001,{1 / epoch:.4f},{1.2 / epoch:.4f},{score:.4f}")
     (place / "history.csv").write_text("\n".join(lines) + "\n")
-    cost = {"step_ms": 20 + random.random(), "peak_memory_mib": 900 + 20 * random.random(), "train_seconds": 60 + random.random()}
+    cost = {
+        "step_ms": 20 + random.random(),
+        "peak_memory_mib": 900 + 20 * random.random(),
+        "train_seconds": 60 + random.random(),
+    }
     (place / "cost.json").write_text(json.dumps(cost | {"memory_of": "device"}))
     _write(place / "cases.csv", rows)
     y, x = np.mgrid[:96, :128]
     for number, case in enumerate(cases):
         rng = np.random.default_rng(number)
         cy, cx, r = 48 + 10 * rng.normal(), 64 + 14 * rng.normal(), 16 + 8 * rng.random()
-        image = (90 + 60 * np.exp(-((y - cy) ** 2 + (x - cx) ** 2) / (2 * r**2)) + 12 * rng.normal(size=y.shape)).clip(0, 255)
+        image = (90 + 60 * np.exp(-((y - cy) ** 2 + (x - cx) ** 2) / (2 * r**2)) + 12 * rng.normal(size=y.shape)).clip(
+            0, 255
+        )
         target = ((y - cy) ** 2 + (x - cx) ** 2 < r**2).astype(np.uint8)
         off = 3 * random.normal(size=2)
         predicted = ((y - cy - off[0]) ** 2 + (x - cx - off[1]) ** 2 < (0.95 * r) ** 2).astype(np.uint8)
         colour = np.stack([image, image * 0.8, image * 0.7], -1).astype(np.uint8)
-        np.savez_compressed(place / "overlays" / f"{quote(case, safe=' ')}.npz", image=colour, target=target, predicted=predicted)
+        np.savez_compressed(
+            place / "overlays" / f"{quote(case, safe=' ')}.npz", image=colour, target=target, predicted=predicted
+        )
 
 
 def _write(path: Path, rows: list[tuple]) -> None:

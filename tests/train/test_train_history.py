@@ -21,6 +21,7 @@ def row(epoch, validation=None):
         learning_rate=0.1 / epoch,
         train={"loss": 1 / 3, "CrossEntropy": 0.1},
         validation=validation,
+        first_class=1,
         steps=7,
         train_seconds=1.5,
         seconds=2.0,
@@ -85,7 +86,7 @@ def test_tensorboard_shows_the_epochs_that_a_resumed_run_repeats_once(tmp_path):
 
 def test_curves_are_drawn_from_the_first_epoch_on(tmp_path):
     for rows in ([row(1)], [row(1, FOUND)], [row(1), row(2, FOUND), row(3, FOUND)]):
-        draw_curves(tmp_path / "curves", rows, title="synthetic, RCE", classes=("organ", "cyst"))
+        draw_curves(tmp_path / "curves", rows, title="synthetic, RCE", classes={1: "organ", 2: "cyst"})
         assert sorted(file.name for file in tmp_path.iterdir()) == ["curves.png", "curves.svg"]
         assert "</svg>" in (tmp_path / "curves.svg").read_text()
         pixels = np.asarray(Image.open(tmp_path / "curves.png").convert("L"))

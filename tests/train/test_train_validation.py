@@ -8,7 +8,7 @@ from train.tiny_runs import PHOTO, memory_dataset
 from sizewise.losses import loss
 from sizewise.train.preparation import UNLABELLED
 from sizewise.train.store import load_store
-from sizewise.train.validation import case_sums, region_counts, summarise
+from sizewise.train.validation import case_sums, channel_counts, region_counts, summarise
 
 CPU = torch.device("cpu")
 
@@ -103,4 +103,10 @@ def test_empty_regions_both_have_no_score_and_one_scores_zero():
 def test_sigmoid_counts_each_channel_without_its_ignored_pixels():
     logits = torch.tensor([[[[1.0, -1.0, 1.0, -1.0]], [[1.0, 1.0, 1.0, -1.0]]]])
     labels = torch.tensor([[[[1, 1, UNLABELLED, 0]], [[0, 1, 1, 1]]]], dtype=torch.uint8)
-    assert region_counts(logits, labels, sigmoid=True)[0].T.tolist() == [[1, 2, 1, 3], [3, 3, 2, 4]]
+    assert channel_counts(logits, labels)[0].T.tolist() == [[1, 2, 1, 3], [3, 3, 2, 4]]
+
+
+def test_label_0_is_counted_where_it_is_a_class_like_the_others():
+    logits = torch.tensor([[[[1.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]]])  # predicted 0, 0, 1
+    labels = torch.tensor([[[[0, 1, UNLABELLED]]]], dtype=torch.uint8)
+    assert region_counts(logits, labels, classes=range(2))[0].T.tolist() == [[2, 1, 1, 2], [0, 1, 0, 2]]

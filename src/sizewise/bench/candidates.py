@@ -11,6 +11,7 @@ from torch.nn import functional
 
 import sizewise as sw
 from sizewise.bench.captured import CapturedStep
+from sizewise.models.torchvision_ops import make_torchvision_importable
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 GRAPHED = "RCE, compiled, in a graph"
@@ -83,7 +84,7 @@ def monai_focal(classes: int) -> LossFunction:
 
 def nnunet_dice_ce(classes: int) -> LossFunction:
     """The loss that nnU-Net trains with."""
-    declare_torchvision_operators()
+    make_torchvision_importable()
     from nnunetv2.training.loss.compound_losses import DC_and_CE_loss
     from nnunetv2.training.loss.dice import MemoryEfficientSoftDiceLoss
 
@@ -94,15 +95,8 @@ def nnunet_dice_ce(classes: int) -> LossFunction:
 
 def smp_dice_ce(classes: int) -> LossFunction:
     """SMP's DiceLoss plus torch's cross-entropy, as its examples add them."""
-    declare_torchvision_operators()
+    make_torchvision_importable()
     from segmentation_models_pytorch.losses import DiceLoss
 
     dice = DiceLoss("multiclass")
     return lambda logits, target: dice(logits, target.long()) + functional.cross_entropy(logits, target.long())
-
-
-def declare_torchvision_operators() -> None:
-    """Let a torchvision that was built for another torch be imported: SMP and nnU-Net only pass through it."""
-    if not hasattr(torch.ops.torchvision, "nms"):
-        for name in ("nms", "qnms"):
-            torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

@@ -14,6 +14,9 @@ def command(
     classes: Annotated[str | None, typer.Option(help="Ids to score, as 1,2,5-9. Default: all but 0.")] = None,
     ignore_index: Annotated[int | None, typer.Option(help="Target pixels with this value count for nothing.")] = None,
     spacing: Annotated[str, typer.Option(help="mm between rows and columns of pictures, as 0.5,0.5.")] = "1,1",
+    cases: Annotated[
+        str, typer.Option(help="all: each target needs a prediction; predicted: score those that have one.")
+    ] = "all",
     jobs: Annotated[int | None, typer.Option(help="Processes. Default: one per core.")] = None,
 ) -> None:
     """Score predicted label maps: DSC, IoU, NSD, HD95 and size errors per case and class, and pooled."""
@@ -30,6 +33,7 @@ def command(
         classes=parse_ids(classes),
         ignore_index=ignore_index,
         spacing=parse_numbers(spacing),
+        cases=cases,
         jobs=jobs,
     )
     write_cases(path, evaluation.rows)

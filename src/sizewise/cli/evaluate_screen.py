@@ -53,6 +53,8 @@ def show_evaluation(evaluation: Evaluation, *, path: Path, pred: Path, target: P
     """The notes on stderr, the table and the next step on stdout."""
     if evaluation.unmatched:
         _note(f"{len(evaluation.unmatched)} predictions have no target and are not scored", evaluation.unmatched)
+    if evaluation.left_out:
+        _note(f"{len(evaluation.left_out)} targets have no prediction and are left out", evaluation.left_out)
     if evaluation.unscored:
         _note(f"{len(evaluation.unscored)} cases have no valid pixel and are not scored", evaluation.unscored)
     if evaluation.absent:
@@ -62,7 +64,8 @@ def show_evaluation(evaluation: Evaluation, *, path: Path, pred: Path, target: P
     show_table("Means over cases, and pooled", ["class", *_MEANS, *_POOLED], map(_score_cells, summaries))
     show_table("Predicted minus true size, empty regions", ["class", *_SIZES, *_COUNTS], map(_size_cells, summaries))
     print(f"Wrote {path}: one line per case, class and metric. An empty value is a true negative or an empty target.")
-    show_next(f"sizewise evaluate --pred OTHER --target {shlex.quote(str(target))}  (another model on the same cases)")
+    folders = f"--pred A={shlex.quote(str(pred))} --pred B=OTHER --target {shlex.quote(str(target))}"
+    show_next(f"sizewise report {folders}  (compares two models on these cases)")
 
 
 def _score_cells(one: ClassSummary) -> list[str]:

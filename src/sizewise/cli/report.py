@@ -8,12 +8,16 @@ import typer
 
 def command(
     study: Annotated[Path | None, typer.Argument(help="Folder of a study that sizewise compare made.")] = None,
-    pred: Annotated[list[str] | None, typer.Option(help="NAME=DIR: predicted label maps; give it once per model.")] = None,
+    pred: Annotated[
+        list[str] | None, typer.Option(help="NAME=DIR: predicted label maps; give it once per model.")
+    ] = None,
     target: Annotated[Path | None, typer.Option(help="Folder of true label maps, for --pred.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the report. Default: STUDY, or 'report'.")] = None,
     reference: Annotated[str, typer.Option(help="The loss or model that the others are compared with.")] = "",
     nsd_tolerance: Annotated[float, typer.Option(help="With --pred: mm (pixels) a surface may be off.")] = 1.0,
-    classes: Annotated[str | None, typer.Option(help="With --pred: ids to score, as 1,2,5-9. Default: all but 0.")] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="With --pred: ids to score, as 1,2,5-9. Default: all but 0.")
+    ] = None,
     ignore_index: Annotated[int | None, typer.Option(help="With --pred: target pixels that count for nothing.")] = None,
     spacing: Annotated[str, typer.Option(help="With --pred: mm between rows and columns, as 0.5,0.5.")] = "1,1",
     jobs: Annotated[int | None, typer.Option(help="With --pred: processes. Default: one per core.")] = None,

@@ -23,12 +23,14 @@ class Evaluation:
         rows: the lines of ``cases.csv``.
         unscored: cases without a valid pixel.
         unmatched: predictions without a target.
+        left_out: targets without a prediction, where that was allowed.
         absent: ids below the largest that no file holds; they are not scored.
     """
 
     rows: tuple[Row, ...]
     unscored: tuple[str, ...]
     unmatched: tuple[str, ...]
+    left_out: tuple[str, ...]
     absent: tuple[int, ...]
 
 
@@ -61,6 +63,7 @@ def evaluate_folders(
     classes: Sequence[int] | None = None,
     ignore_index: int | None = None,
     spacing: Sequence[float] = (1.0, 1.0),
+    cases: str = "all",
     jobs: int | None = None,
 ) -> Evaluation:
     """Score every target's prediction, with a process per core.
@@ -75,6 +78,7 @@ def evaluate_folders(
         classes: the ids to score; every other id is then background. None: all ids but 0 found in either folder.
         ignore_index: pixels with this target count for nothing.
         spacing: mm between the rows and between the columns of pictures; NIfTI files bring their own.
+        cases: "all": every target must have a prediction; "predicted": targets without one are left out.
         jobs: processes; None: one per core.
 
     Raises:
@@ -83,22 +87,23 @@ def evaluate_folders(
     settings = _checked_settings(nsd_tolerance, classes, ignore_index, spacing)
     if jobs is not None and jobs < 1:
         raise BadInput(f"--jobs must be at least 1, got {jobs}.")
-    pairs, unmatched = match_folders(predictions, targets)
+    pairs, unmatched, left_out = match_folders(predictions, targets, cases=cases)
     if settings.spacing != (1.0, 1.0) and (volume := next((p.target for p in pairs if is_volume(p.target)), None)):
         raise BadInput(f"--spacing is for pictures, but '{volume}' is NIfTI, which brings its own. Leave it out.")
-    cases: list[ScoredCase] = []
+    done: list[ScoredCase] = []
     work = map_in_processes(partial(_score_pair, settings=settings), pairs, jobs=jobs or available_cores())
     for case in track(work, what="scoring", total=len(pairs)):
-        cases.append(case)
-        _refuse_two_conventions(cases)
-    found = tuple(sorted({score.class_id for case in cases for score in case.scores}))
+        done.append(case)
+        _refuse_two_conventions(done)
+    found = tuple(sorted({score.class_id for case in done for score in case.scores}))
     scored = settings.classes or found
     if settings.classes is None:
         _check_found(found)
     return Evaluation(
-        rows=tuple(score_rows({case.pair.name: _all_classes(case, scored) for case in cases if case.valid_px})),
-        unscored=tuple(case.pair.name for case in cases if not case.valid_px),
+        rows=tuple(score_rows({case.pair.name: _all_classes(case, scored) for case in done if case.valid_px})),
+        unscored=tuple(case.pair.name for case in done if not case.valid_px),
         unmatched=tuple(unmatched),
+        left_out=tuple(left_out),
         absent=tuple(set(range(1, max(scored) + 1)) - set(found)) if settings.classes is None else (),
     )
 

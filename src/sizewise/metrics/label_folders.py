@@ -20,23 +20,28 @@ class Pair:
     target: Path
 
 
-def match_folders(predictions: Path, targets: Path) -> tuple[list[Pair], list[str]]:
-    """The cases of two folders, ordered by name, and the predictions that have no target.
+def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tuple[list[Pair], list[str], list[str]]:
+    """The cases of two folders, ordered by name, the predictions without a target, and the targets left out.
 
-    Files that are no label maps, such as the JSON files that nnU-Net leaves, are passed over.
+    Files that are no label maps, such as the JSON files that nnU-Net leaves, are passed over. With
+    ``cases="predicted"`` a target without a prediction is left out (a fold's validation cases among all targets, say);
+    with "all" it is an error, since a score over fewer cases looks like any other.
 
     Raises:
         BadInput: a folder has no label map or one stem twice, or a target has no prediction.
     """
+    if cases not in ("all", "predicted"):
+        raise BadInput(f"--cases must be all or predicted, got {cases!r}.")
     predicted, wanted = _label_maps(predictions, "--pred"), _label_maps(targets, "--target")
-    if missing := sorted(wanted.keys() - predicted.keys()):
+    missing = sorted(wanted.keys() - predicted.keys())
+    if missing and (cases == "all" or len(missing) == len(wanted)):
         raise BadInput(
             f"{len(missing)} of {len(wanted)} targets have no prediction: {_listed(missing)}. Wanted in "
             f"'{predictions}' a file of the same name for each label map (the ending may differ). "
-            f"Predict the missing cases, or take their targets out of '{targets}'."
+            "Predict the missing cases, or score those that are there with --cases predicted."
         )
-    pairs = [Pair(name, predicted[name], wanted[name]) for name in sorted(wanted)]
-    return pairs, sorted(predicted.keys() - wanted.keys())
+    pairs = [Pair(name, predicted[name], wanted[name]) for name in sorted(wanted.keys() & predicted.keys())]
+    return pairs, sorted(predicted.keys() - wanted.keys()), missing
 
 
 def stem(path: Path) -> str | None:

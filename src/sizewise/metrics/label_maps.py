@@ -37,6 +37,7 @@ def score_label_maps(
     classes: int,
     nsd_tolerance: float,
     ignore_index: int | None,
+    first_class: int = 1,
     jobs: int = 0,
 ) -> Iterator[tuple[str, list[RegionScore]]]:
     """Score cases as they come; with enough of them, in processes, so that whoever makes them need not wait.
@@ -44,9 +45,10 @@ def score_label_maps(
     Args:
         maps: the cases.
         expected: how many there will be.
-        classes: the number of foreground classes, with ids from 1.
+        classes: the number of foreground classes.
         nsd_tolerance: mm.
         ignore_index: target pixels that count for nothing.
+        first_class: the id of the first of them.
         jobs: processes; 0: one per core.
 
     >>> square = np.zeros((8, 8), np.uint8)
@@ -61,7 +63,7 @@ def score_label_maps(
     if first is None:
         return
     jobs = jobs or available_cores()
-    options = (classes, nsd_tolerance, ignore_index)
+    options = (range(first_class, first_class + classes), nsd_tolerance, ignore_index)
     if jobs == 1 or first.target.size * classes * expected < WORTH_A_POOL:
         for one in (first, *iterator):
             yield one.case, _score(one, *options)
@@ -75,7 +77,7 @@ def score_label_maps(
             yield case, future.result()
 
 
-def _score(maps: LabelMaps, classes: int, nsd_tolerance: float, ignore_index: int | None) -> list[RegionScore]:
+def _score(maps: LabelMaps, classes: range, nsd_tolerance: float, ignore_index: int | None) -> list[RegionScore]:
     if maps.target.ndim > len(maps.spacing):
         return score_channels(
             maps.predicted, maps.target, spacing=maps.spacing, nsd_tolerance=nsd_tolerance, ignore_index=ignore_index
@@ -83,7 +85,7 @@ def _score(maps: LabelMaps, classes: int, nsd_tolerance: float, ignore_index: in
     return score_case(
         maps.predicted,
         maps.target,
-        classes=range(1, classes + 1),
+        classes=classes,
         spacing=maps.spacing,
         nsd_tolerance=nsd_tolerance,
         ignore_index=ignore_index,

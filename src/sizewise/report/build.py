@@ -1,9 +1,11 @@
 """Make the report of a study folder: ``report.html``, ``report.md``, ``figures/`` and ``tables/``."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from sizewise.errors import BadInput
+from sizewise.progress import track
 from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.conclusions import Conclusions, conclude
 from sizewise.report.draw import draw
@@ -46,17 +48,33 @@ def build_report(study: Path, *, out: Path | None = None, reference: str = "") -
     Raises:
         BadInput: what is wrong with the folder or its files.
     """
+    report = assemble(study, reference=reference)
+    out = out or study
+    _write_all(out, report)
+    return out / "report.html"
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that is written: the page, the figures, and the cases that have pictures."""
+
+    page: Page
+    figures: Sequence[Figure | LeftOut]
+    shown: dict[str, list[ShownCase]]
+
+
+def assemble(study: Path, *, reference: str = "") -> Report:
+    """Read a study and make the parts of its report; nothing is written."""
     settings = read_study_json(study)
     scores = label_results(read_results(study / "results.csv"))
-    out = out or study
     runs = [read_run(folder, labels=scores.labels) for folder in run_folders(study)]
     name_classes(scores, runs, settings)
-    conclusions = conclude(scores, reference=reference or str(settings.get("reference", "")), groups=read_groups(study))
+    chosen = reference or str(settings.get("reference", ""))
+    conclusions = conclude(scores, reference=chosen, groups=read_groups(study))
     figures = make_figures(scores, runs, conclusions)
     shown = shown_cases(runs, scores)
     page = make_page(settings, scores, runs, conclusions, figures, shown, study=study)
-    _write_all(out, page, figures, shown)
-    return out / "report.html"
+    return Report(page, figures, shown)
 
 
 def make_figures(scores: Scores, runs: Sequence[Run], conclusions: Conclusions) -> list[Figure | LeftOut]:
@@ -105,7 +123,7 @@ def make_page(
         score_tables=[*score_tables(scores), *conclusions.tables],
         figure_sections=figure_sections(figures, TABS),
         class_tables=classes,
-        gallery=page_gallery(shown),
+        gallery=page_gallery(shown, scores),
         gallery_note=_gallery_note(shown),
         error_colours=ERROR_COLOURS,
         paper_tables=beside,
@@ -127,16 +145,17 @@ def name_classes(scores: Scores, runs: Sequence[Run], settings: dict) -> None:
         scores.class_names.update({(arena, class_id): word for class_id, word in named.items()})
 
 
-def _write_all(out: Path, page: Page, figures: Sequence[Figure | LeftOut], shown: dict[str, list[ShownCase]]) -> None:
+def _write_all(out: Path, report: Report) -> None:
+    page = report.page
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for figure in figures:
+        for figure in track(report.figures, what="figures"):
             if isinstance(figure, Figure):
                 draw(figure, out / "figures")
                 write_text(out / "figures" / f"{figure.name}.csv", to_csv(figure.columns, figure.rows))
-        if shown:
-            draw_overlays(shown, out / "figures")
-            write_text(out / "figures" / "overlays.csv", to_csv(OVERLAY_COLUMNS, overlay_rows(shown)))
+        if report.shown:
+            draw_overlays(report.shown, out / "figures")
+            write_text(out / "figures" / "overlays.csv", to_csv(OVERLAY_COLUMNS, overlay_rows(report.shown)))
         for table in (*page.score_tables, *page.class_tables, *page.paper_tables):
             write_text(out / "tables" / f"{table.name}.tex", to_latex(table) + "\n")
             write_text(out / "tables" / f"{table.name}.csv", _table_csv(table))
@@ -152,7 +171,11 @@ def _table_csv(table: Table) -> str:
 
 def _facts(scores: Scores, runs: Sequence[Run]) -> list[tuple[str, str]]:
     facts = [("losses", str(len(scores.entries))), ("seeds", str(len(scores.seeds)))]
-    facts += [("data sets", str(len(set(scores.data)))), ("cases", f"{scores.case_count:,}"), ("rows", f"{scores.rows:,}")]
+    facts += [
+        ("data sets", str(len(set(scores.data)))),
+        ("cases", f"{scores.case_count:,}"),
+        ("rows", f"{scores.rows:,}"),
+    ]
     if runs:
         facts.append(("runs", f"{sum(run.finished for run in runs)} of {len(runs)} finished"))
     return facts
@@ -171,5 +194,6 @@ def _gallery_note(shown: dict[str, list[ShownCase]]) -> str:
         return "No pictures: the study has no saved overlays."
     return (
         "Cases are ordered by their DSC, the mean over losses. Each picture is of the run with the lowest seed; of a "
-        "volume it is one slice, while the DSC is of the whole case. The worst, median and best are in figures/overlays-*."
+        "volume it is one slice, while the DSC is of the whole case. The worst, median and best are in "
+        "figures/overlays-*."
     )

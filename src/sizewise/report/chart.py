@@ -59,6 +59,7 @@ class Panel:
         y_ticks: likewise.
         x_log: logarithmic.
         y_log: likewise.
+        x_whole: ticks at whole numbers only.
         y_range: fixed limits.
         x_range: fixed limits.
         bare: without axes, as a radar; one unit is as long in x as in y unless ``stretch``.
@@ -73,6 +74,7 @@ class Panel:
     y_ticks: Sequence[tuple[float, str]] = ()
     x_log: bool = False
     y_log: bool = False
+    x_whole: bool = False
     y_range: tuple[float, float] | None = None
     x_range: tuple[float, float] | None = None
     bare: bool = False

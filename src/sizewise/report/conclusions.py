@@ -16,14 +16,15 @@ from sizewise.study.statistics.table import arrange
 from sizewise.study.statistics.verdict import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
 
 METRIC = "dsc"
+FEW_SEEDS = 5
 METHODS = (
-    "A score is the mean over the cases of a class, then over classes, then over seeds; ± is the standard deviation over "
-    "seeds. Where neither the truth nor the prediction has a class, the case has no value; a missed or invented region "
-    "scores 0.",
-    "Losses are compared on the same cases and seeds. The 95 % intervals resample cases (patients where known) and seeds: "
-    "they are about new cases and new training runs. A difference is claimed where the p-value of that bootstrap, "
-    "corrected for all comparisons by Holm's method, is below 0.05. The Wilcoxon signed-rank test is over cases, with "
-    "seeds averaged, so it is about these very runs.",
+    "A score is the mean over the cases of a class, then over classes, then over seeds; ± is the standard deviation "
+    "over seeds. Where neither the truth nor the prediction has a class, the case has no value; a missed or invented "
+    "region scores 0.",
+    "Losses are compared on the same cases and seeds. The 95 % intervals resample cases (patients where known) and "
+    "seeds: they are about new cases and new training runs. A difference is claimed where the p-value of that "
+    "bootstrap, corrected for all comparisons by Holm's method, is below 0.05. The Wilcoxon signed-rank test is over "
+    "cases, with seeds averaged, so it is about these very runs.",
 )
 
 
@@ -35,13 +36,15 @@ class VerdictGroup:
         title: which; empty where there is one.
         lead: the main sentence.
         claims: what is shown, with its intervals.
-        sentences: what is not shown, and notes.
+        sentences: what is not shown, or notes.
+        details: what the sentences are.
     """
 
     title: str
     lead: str
     claims: Sequence[str] = ()
     sentences: Sequence[str] = ()
+    details: str = "Notes"
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,9 @@ class Conclusions:
     methods: Sequence[str]
 
 
-def conclude(scores: Scores, *, reference: str = "", groups: Mapping[str, Mapping[str, str]] | None = None) -> Conclusions:
+def conclude(
+    scores: Scores, *, reference: str = "", groups: Mapping[str, Mapping[str, str]] | None = None
+) -> Conclusions:
     """Compare every loss with the reference on every data set and model.
 
     Args:
@@ -73,20 +78,25 @@ def conclude(scores: Scores, *, reference: str = "", groups: Mapping[str, Mappin
     usable = {arena: one for arena, one in arranged.items() if chosen in one.arms}
     made = compare(*usable.values(), reference=chosen, groups=groups)
     by_arena = {
-        arena: [each for each in made if (each.data, each.model) == (one.data, one.model)] for arena, one in usable.items()
+        arena: [each for each in made if (each.data, each.model) == (one.data, one.model)]
+        for arena, one in usable.items()
     }
     by_arena = {arena: found for arena, found in by_arena.items() if found}
     notes = [f"{arena}: {note}" for arena, one in arranged.items() for note in one.notes]
-    notes += [f"{arena}: no run of the reference {chosen}, so nothing is compared." for arena in arranged if arena not in usable]
+    notes += [
+        f"{arena}: no run of the reference {chosen}, so nothing is compared."
+        for arena in arranged
+        if arena not in usable
+    ]
     groups_said = [_said(arena if len(arranged) > 1 else "", chosen, found) for arena, found in by_arena.items()]
     if not groups_said:
         groups_said = [VerdictGroup("", f"Nothing to compare: {chosen} is the only loss.")]
     if notes:
-        groups_said.append(VerdictGroup("", "", notes))
+        groups_said.append(VerdictGroup("", "", (), notes))
     tables = [_table(by_arena, chosen)] if by_arena else []
     ranking = _ranked(list(arranged.values()), groups)
     if ranking is not None:
-        tables.append(_ranking_table(ranking))
+        tables.append(_ranking_table(ranking, seeds=min(len(one.seeds) for one in arranged.values())))
         if len(ranking.data) > 1:
             groups_said.insert(0, _ranking_said(ranking))
     figures = [differences(by_arena, scores.entries), critical(list(arranged.values()), scores.entries)]
@@ -97,9 +107,8 @@ def choose_reference(scores: Scores, wanted: str) -> str:
     """The entry that is meant: its name, or a loss that was run with several λ, of which the first is taken."""
     if not wanted:
         return default_reference(scores.entries)
-    for entry, loss in zip(scores.entries, scores.losses, strict=True):
-        if wanted == entry:
-            return entry
+    if wanted in scores.entries:
+        return wanted
     for entry, loss in zip(scores.entries, scores.losses, strict=True):
         if wanted == loss:
             return entry
@@ -114,11 +123,17 @@ def _said(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGro
     if better:
         parts.append(f"{_and(better)} {'is' if len(better) == 1 else 'are'} better than {reference}")
     if worse:
-        parts.append(f"{_and(worse)} {'is' if len(worse) == 1 else 'are'} worse" + ("" if better else f" than {reference}"))
+        parts.append(
+            f"{_and(worse)} {'is' if len(worse) == 1 else 'are'} worse" + ("" if better else f" than {reference}")
+        )
     lead = "; ".join(parts) + "." if parts else f"No loss can be shown to differ from {reference}."
     claims = [one.sentence for one in spoken if one.kind in (BETTER, WORSE)]
-    others = [_capital(one.sentence) if one.kind in (NOT_SHOWN, ONE_SEED) else one.sentence for one in spoken if one.kind not in (BETTER, WORSE)]
-    return VerdictGroup(title, lead, claims, others)
+    others = [
+        _capital(one.sentence) if one.kind in (NOT_SHOWN, ONE_SEED) else one.sentence
+        for one in spoken
+        if one.kind not in (BETTER, WORSE)
+    ]
+    return VerdictGroup(title, lead, claims, others, "What cannot be shown")
 
 
 def _table(by_arena: Mapping[str, Sequence[Comparison]], reference: str) -> Table:
@@ -133,22 +148,21 @@ def _table(by_arena: Mapping[str, Sequence[Comparison]], reference: str) -> Tabl
                     Cell(one.arm),
                     Cell(_signed(scale * one.estimate), scale * one.estimate),
                     Cell(f"{_signed(scale * one.low)} to {_signed(scale * one.high)}", scale * one.low),
+                    Cell("yes" if one.shown else "no"),
                     Cell(_p(one.p_holm), one.p_holm),
                     Cell(_p(one.wilcoxon_holm), one.wilcoxon_holm),
                     Cell(_signed(one.rank_biserial), one.rank_biserial),
                     Cell("–" if one.standardised is None else _signed(one.standardised), one.standardised),
                     Cell(str(one.seeds), one.seeds),
-                    Cell(str(one.cases), one.cases),
                     Cell("–" if seeds is None else str(seeds), seeds),
-                    Cell("yes" if one.shown else "no"),
                 ]
             )
-    columns = ["data and model", "loss", "difference (DSC points)", "95 % interval", "p (Holm)", "Wilcoxon p (Holm)"]
-    columns += ["rank-biserial", "standardised", "seeds", "cases", "seeds to show it", "shown"]
+    columns = ["data", "loss", "DSC points", "95 % interval", "shown", "p (Holm)", "Wilcoxon p (Holm)"]
+    columns += ["rank-biserial", "effect size", "seeds", "seeds needed"]
     note = (
-        "Rank-biserial is from −1 to 1, positive where the loss is better; standardised is the mean difference over its "
-        "standard deviation between cases. Seeds to show it: in all, with 80 % chance, if the difference is as large as it "
-        "looks."
+        "Rank-biserial is from −1 to 1, positive where the loss is better; effect size is the mean difference over "
+        "its standard deviation between cases. Seeds needed: in all, with 80 % chance, if the difference is as "
+        "large as it looks."
     )
     return Table("comparisons", f"Each loss minus {reference}", columns, rows, note, heads=2)
 
@@ -162,15 +176,15 @@ def _ranked(arranged: Sequence[Arranged], groups: Mapping[str, Mapping[str, str]
 
 
 def _ranking_said(ranking: Ranking) -> VerdictGroup:
-    first, share = ranking.arms[0], ranking.first_share[0]
     lead = (
-        f"Over {len(ranking.data)} data sets {first} has the best mean rank, {ranking.mean_ranks[0]:.2f} of "
-        f"{len(ranking.arms)}; in {100 * share:.0f} % of studies resampled from this one it has too."
+        f"Over {len(ranking.data)} data sets {ranking.arms[0]} has the best mean rank: {ranking.mean_ranks[0]:.2f} "
+        f"among {len(ranking.arms)} losses."
     )
-    return VerdictGroup("Over all data sets", lead, [], [_capital(note) for note in ranking.notes])
+    share = f"In {100 * ranking.first_share[0]:.0f} % of the studies resampled from this one it has it too."
+    return VerdictGroup("Over all data sets", lead, [], [share, *map(_capital, ranking.notes)])
 
 
-def _ranking_table(ranking: Ranking) -> Table:
+def _ranking_table(ranking: Ranking, *, seeds: int) -> Table:
     rows = [
         [
             Cell(arm),
@@ -183,9 +197,13 @@ def _ranking_table(ranking: Ranking) -> Table:
         )
     ]
     note = (
-        f"By DSC, over {len(ranking.data)} data set{'s' if len(ranking.data) > 1 else ''}; 1 is best. Places and shares are "
-        f"over studies with resampled cases and seeds; in {100 * ranking.order_share:.0f} % of them the whole order is this one."
+        f"By DSC, over {len(ranking.data)} data set{'s' if len(ranking.data) > 1 else ''}; 1 is best. Places and "
+        f"shares are over studies with resampled cases and seeds; in {100 * ranking.order_share:.0f} % of them the "
+        "whole order is this one."
     )
+    if seeds < FEW_SEEDS:
+        note += f" With {seeds} seed{'s' if seeds > 1 else ''} these shares are surer than they should be: the luck of "
+        note += "seeds cannot be resampled from so few. The comparisons above allow for it."
     return Table("ranking", "Ranking", ["loss", "mean rank", "place, 95 %", "comes first"], rows, note)
 
 

@@ -11,8 +11,13 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
 GREY = "#8A8A8A"
 MOST_IN_LEGEND = 24
-MOST_FILES = 6  # views of one figure on paper; the page has them all
-STATIC_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "sizewise", "font.size": 9, "text.usetex": False}
+MOST_FILES = 4  # views of one figure on paper; the page has them all
+STATIC_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sizewise",
+    "font.size": 9,
+    "text.usetex": False,
+}
 
 
 def file_names(figure: Figure) -> list[tuple[str, View]]:
@@ -74,27 +79,30 @@ def paint(view: View, *, title: str, height: float) -> Any:
         wspace=0.75 / max(0.5, panel_width - 0.6),
         hspace=between / max(0.5, panel_height - between),
     )
-    for axes, panel in zip(grid, view.panels, strict=False):
+    for number, (axes, panel) in enumerate(zip(grid, view.panels, strict=False)):
         _paint_panel(axes, panel)
+        if number % columns and panel.y_range and panel.y_range == view.panels[number - 1].y_range:
+            axes.tick_params(labelleft=False)  # its neighbour has the same scale
+            axes.set_ylabel("")
     for axes in grid[count:]:
         axes.set_visible(False)
-    handles = {}
+    handles: dict[str, Any] = {}
     for axes in grid[:count]:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if legend_rows and handles:
         shown = [plain(label) for label in handles]
-        canvas.legend(handles.values(), shown, loc="lower center", ncols=across, frameon=False, fontsize=8)
+        canvas.legend(list(handles.values()), shown, loc="lower center", ncols=across, frameon=False, fontsize=8)
     heading = title + (f": {view.label}" if view.label else "")
     canvas.text(0.12 / width, 1 - 0.1 / tall, plain(heading), fontsize=10, va="top")
     return canvas
 
 
 def plain(text: str) -> str:
-    """Words of the user's without the letters that matplotlib reads as formulas, and without control characters.
+    r"""Words of the user's without the letters that matplotlib reads as formulas, and without control characters.
 
-    >>> plain("a$b$")
-    'a\\\\$b\\\\$'
+    >>> print(plain("a$b$"))
+    a\$b\$
     """
     return "".join(letter for letter in text if letter.isprintable()).replace("$", r"\$")
 
@@ -116,6 +124,10 @@ def _paint_panel(axes: Any, panel: Panel) -> None:
     for log, axis in ((panel.x_log, axes.xaxis), (panel.y_log, axes.yaxis)):
         if log:
             _log_ticks(axis)
+    if panel.x_whole:
+        from matplotlib.ticker import MaxNLocator
+
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if panel.x_ticks:
         turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if _turned(panel) else {}
         axes.set_xticks([at for at, _ in panel.x_ticks], [plain(name) for _, name in panel.x_ticks], **turned)

@@ -11,13 +11,22 @@ from typing import Any
 import numpy as np
 
 from sizewise.errors import BadInput
-from sizewise.report.draw import COLOURS
 from sizewise.report.saved import Run
 from sizewise.report.scores import Scores
 from sizewise.report.summary import case_scores
 
 RIGHT, MISSED, FALSE_ALARM, WRONG_CLASS = "#0072B2", "#F0E442", "#D55E00", "#CC79A7"
 ERROR_COLOURS = (RIGHT, MISSED, FALSE_ALARM, WRONG_CLASS)
+CLASS_COLOURS = (
+    "#009E73",
+    "#56B4E9",
+    "#E69F00",
+    "#B2DF8A",
+    "#A6761D",
+    "#BDBDBD",
+    "#7FFFD4",
+    "#9467BD",
+)  # none of an error
 LONGEST_PX = 256
 MOST_PICTURES = 600  # base images and masks on the page
 
@@ -51,7 +60,7 @@ class ShownCase:
 
 
 def shown_cases(runs: Sequence[Run], scores: Scores) -> dict[str, list[ShownCase]]:
-    """By arena: the cases with pictures of every loss that has any, from worst to best, thinned to what a page holds."""
+    """By arena: the cases with pictures of every loss that has any, from worst to best, as many as a page holds."""
     lookup = _case_lookup(scores)
     groups: dict[str, list[ShownCase]] = {}
     for arena in scores.arenas:
@@ -75,9 +84,25 @@ def shown_cases(runs: Sequence[Run], scores: Scores) -> dict[str, list[ShownCase
     return {arena: _thinned(cases, max(3, most[arena])) for arena, cases in groups.items()}
 
 
-def page_gallery(groups: dict[str, list[ShownCase]]) -> list[dict[str, Any]]:
-    """What the page's script reads: pictures as data addresses."""
-    return [{"title": arena, "cases": [_page_case(one) for one in cases]} for arena, cases in groups.items()]
+def page_gallery(groups: dict[str, list[ShownCase]], scores: Scores) -> list[dict[str, Any]]:
+    """What the page's script reads: pictures as data addresses, and the names and colours of the classes."""
+    return [
+        {
+            "title": arena,
+            "classes": _class_legend(scores, list(scores.arenas).index(arena)),
+            "cases": [_page_case(one) for one in cases],
+        }
+        for arena, cases in groups.items()
+    ]
+
+
+def _class_legend(scores: Scores, arena: int) -> list[dict[str, str]]:
+    """A colour serves several classes where there are more of them than colours."""
+    named: dict[str, list[str]] = {}
+    for class_id in (one for one in scores.class_ids(arena) if one > 0):
+        colour = CLASS_COLOURS[(class_id - 1) % len(CLASS_COLOURS)]
+        named.setdefault(colour, []).append(scores.class_name(arena, class_id))
+    return [{"colour": colour, "name": ", ".join(names)} for colour, names in named.items()]
 
 
 def read_overlay(path: Path) -> Overlay:
@@ -88,7 +113,9 @@ def read_overlay(path: Path) -> Overlay:
     except (OSError, KeyError, ValueError, EOFError) as error:
         raise BadInput(f"report: '{path}' is no overlay (image, target and predicted): {error}.") from error
     if overlay.image.ndim != 3 or overlay.image.shape[2] != 3 or overlay.image.dtype != np.uint8:
-        raise BadInput(f"report: '{path}': image must be (H, W, 3) bytes, got {overlay.image.dtype} {overlay.image.shape}.")
+        raise BadInput(
+            f"report: '{path}': image must be (H, W, 3) bytes, got {overlay.image.dtype} {overlay.image.shape}."
+        )
     if {overlay.target.shape, overlay.predicted.shape} != {overlay.image.shape[:2]}:
         raise BadInput(f"report: '{path}': the label maps must have the image's size {overlay.image.shape[:2]}.")
     return overlay
@@ -126,9 +153,11 @@ def _page_case(one: ShownCase) -> dict[str, Any]:
     shown = [
         {
             "loss": entry,
-            "note": f"DSC {one.scores[entry]:.3f}, seed {one.seeds[entry] or '–'}" if np.isfinite(one.scores[entry]) else "no DSC",
+            "note": f"DSC {one.scores[entry]:.3f}, seed {one.seeds[entry] or '–'}"
+            if np.isfinite(one.scores[entry])
+            else "no DSC",
             "errors": _mask(error_map(overlay.target, overlay.predicted), ERROR_COLOURS),
-            "labels": _mask(overlay.predicted, COLOURS),
+            "labels": _mask(overlay.predicted, CLASS_COLOURS),
         }
         for entry, overlay in overlays.items()
     ]
@@ -136,7 +165,7 @@ def _page_case(one: ShownCase) -> dict[str, Any]:
         "case": one.case,
         "note": f"mean DSC {one.score:.3f}",
         "image": _jpeg(truth.image),
-        "truth": _mask(truth.target, COLOURS),
+        "truth": _mask(truth.target, CLASS_COLOURS),
         "shown": shown,
     }
 
@@ -152,7 +181,10 @@ def _thinned(cases: list[ShownCase], most: int) -> list[ShownCase]:
 def _case_lookup(scores: Scores) -> dict[tuple[str, str, str, str], float]:
     arena, entry, seed, case, value = case_scores(scores, "dsc")
     words = (scores.arenas, scores.entries, scores.seeds, scores.cases)
-    keys = zip(*([names[code] for code in codes] for names, codes in zip(words, (arena, entry, seed, case), strict=True)), strict=True)
+    keys = zip(
+        *([names[code] for code in codes] for names, codes in zip(words, (arena, entry, seed, case), strict=True)),
+        strict=True,
+    )
     return dict(zip(keys, value.tolist(), strict=True))
 
 

@@ -22,7 +22,9 @@ def report_markdown(page: Page) -> str:
     for section in page.figure_sections:
         for one in section.figures:
             lines += [f"### {markdown_text(one.figure.title)}", "", markdown_text(one.figure.caption), ""]
-            lines += [f"![{markdown_text(view.label)}](figures/{stem}.svg)" for stem, view in file_names(one.figure)] + [""]
+            lines += [
+                f"![{markdown_text(view.label)}](figures/{stem}.svg)" for stem, view in file_names(one.figure)
+            ] + [""]
         lines += [f"{markdown_text(one.title)}: left out, since {markdown_text(one.why)}\n" for one in section.left_out]
     if page.paper_tables:
         lines += ["## Beside the paper", "", markdown_text(page.paper_note), "", *_tables(page.paper_tables)]

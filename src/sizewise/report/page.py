@@ -13,8 +13,25 @@ from sizewise.report.table import Table
 
 LISTED_ROWS = 150  # of the numbers behind a figure, on the page; all are in its CSV
 SCRIPTS = ("theme.js", "axes.js", "chart.js", "figures.js", "tables.js", "tabs.js", "gallery.js")
-DEFAULTS = {"label": "", "listed": True, "dashed": False, "faint": False, "anchor": "start", "text": (), "low": (), "high": ()}
-PANEL_DEFAULTS = {"x_log": False, "y_log": False, "x_range": None, "y_range": None, "bare": False, "stretch": False}
+DEFAULTS = {
+    "label": "",
+    "listed": True,
+    "dashed": False,
+    "faint": False,
+    "anchor": "start",
+    "text": (),
+    "low": (),
+    "high": (),
+}
+PANEL_DEFAULTS = {
+    "x_log": False,
+    "y_log": False,
+    "x_whole": False,
+    "x_range": None,
+    "y_range": None,
+    "bare": False,
+    "stretch": False,
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +84,11 @@ def render(page: Page) -> str:
     from markupsafe import Markup
 
     environment = Environment(
-        loader=FunctionLoader(page_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(page_file),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     gallery = script_safe(json.dumps(page.gallery, separators=(",", ":"), allow_nan=False))
     return environment.get_template("report.html.j2").render(
@@ -112,7 +133,9 @@ def figure_sections(figures: Sequence[Figure | LeftOut], order: Sequence[str]) -
 
 def _panel(panel: Any) -> dict[str, Any]:
     content = {name: getattr(panel, name) for name in panel.__dataclass_fields__ if name != "marks"}
-    content = {name: value for name, value in content.items() if name not in PANEL_DEFAULTS or value != PANEL_DEFAULTS[name]}
+    content = {
+        name: value for name, value in content.items() if name not in PANEL_DEFAULTS or value != PANEL_DEFAULTS[name]
+    }
     content["marks"] = [
         {name: value for name, value in vars(mark).items() if name not in DEFAULTS or value != DEFAULTS[name]}
         for mark in panel.marks

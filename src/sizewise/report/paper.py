@@ -12,9 +12,9 @@ from sizewise.report.table import Cell, Table, ranked
 ALIASES = {"RCE": "RCE-L1", "RFL": "RFL-L1"}
 WORDS = {"dsc": "DSC", "iou": "IoU", "nsd": "NSD"}
 NOTE = (
-    "Percent, as the paper prints them: mean ± standard deviation over three runs, copied from {source}. Ours: mean over "
-    "cases, and pooled over all pixels of the cases (the paper's IoU is mostly DSC / (2 − DSC), as pooled counts give it). "
-    "Splits, networks and training may differ from the paper's: the protocol below says what ours were."
+    "Percent, as the paper prints them: mean ± standard deviation over three runs, copied from {source}. Ours: mean "
+    "over cases, and pooled over all pixels of the cases (the paper's IoU is mostly DSC / (2 − DSC), as pooled counts "
+    "give it). Splits, networks and training may differ from the paper's: the protocol below says what ours were."
 )
 
 
@@ -79,7 +79,12 @@ def _beside(scores: Scores, data: str, metric: str, entries: list[dict[str, Any]
             text = "–" if mean is None else mean.percent(1)
             row.append(Cell(text, None if mean is None else mean.mean, mark))
     sources = ", ".join(dict.fromkeys(entry["table"] for entry in entries))
-    return Table(f"paper-{data}-{metric}", f"{data}: {WORDS.get(metric, metric)} (%) beside {sources} of the paper", columns, cells)
+    return Table(
+        f"paper-{data}-{metric}",
+        f"{data}: {WORDS.get(metric, metric)} (%) beside {sources} of the paper",
+        columns,
+        cells,
+    )
 
 
 def _our_columns(scores: Scores, data: str, metric: str, classes: list[str]) -> dict[str, dict[int, Mean]]:

@@ -32,8 +32,14 @@ def protocol_tables(runs: Sequence[Run]) -> list[Table]:
             Cell(run.entry),
             Cell(run.seed, float(run.seed) if run.seed.isdigit() else None),
             Cell("finished" if run.finished else "failed" if run.error else "unfinished"),
-            Cell(str(int(run.history[-1]["epoch"])) if run.history else "–", run.history[-1]["epoch"] if run.history else None),
-            Cell(f"{run.cost['train_seconds']:.0f}" if "train_seconds" in run.cost else "–", run.cost.get("train_seconds")),
+            Cell(
+                str(int(run.history[-1]["epoch"])) if run.history else "–",
+                run.history[-1]["epoch"] if run.history else None,
+            ),
+            Cell(
+                f"{run.cost['train_seconds']:.0f}" if "train_seconds" in run.cost else "–",
+                run.cost.get("train_seconds"),
+            ),
             Cell(run.error or ""),
         ]
         for run in runs
@@ -59,7 +65,9 @@ def _variants(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     found = []
     for name in names:
         values = list(dict.fromkeys(_plain(record[name]) for record in records if name in record))
-        text = "; ".join(value or "–" for value in values[:8]) + (f"; and {len(values) - 8} more" if len(values) > 8 else "")
+        text = "; ".join(value or "–" for value in values[:8]) + (
+            f"; and {len(values) - 8} more" if len(values) > 8 else ""
+        )
         if any(values):
             found.append((name, text))
     return found
@@ -70,4 +78,8 @@ def _plain(value: Any) -> str:
         return ""
     if isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
         return ", ".join(map(str, value))
+    if isinstance(value, list) and all(isinstance(one, list) and len(one) == 2 for one in value):
+        return ", ".join(f"{name} = {_plain(setting)}" for name, setting in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {_plain(setting)}" for name, setting in value.items())
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -53,8 +53,8 @@ def read_study_json(study: Path) -> dict[str, Any]:
     path = study / "study.json"
     if not path.is_file():
         raise BadInput(
-            f"report: '{study}' holds no study.json. Name the folder of a study, or use --pred NAME=DIR and --target DIR "
-            "for label maps."
+            f"report: '{study}' holds no study.json. Name the folder of a study, or use --pred NAME=DIR and --target "
+            "DIR for label maps."
         )
     content = _json(path)
     if not isinstance(content, dict):
@@ -66,7 +66,9 @@ def read_groups(study: Path) -> dict[str, dict[str, str]]:
     """By data set, the patient or video of each case, from groups.json; empty where there is none."""
     content = _json(study / "groups.json", missing={})
     if not isinstance(content, dict) or not all(isinstance(one, dict) for one in content.values()):
-        raise BadInput(f"report: '{study / 'groups.json'}' must hold an object of data sets, each with cases and groups.")
+        raise BadInput(
+            f"report: '{study / 'groups.json'}' must hold an object of data sets, each with cases and groups."
+        )
     return {data: {str(case): str(group) for case, group in of.items()} for data, of in content.items()}
 
 
@@ -84,9 +86,11 @@ def read_run(folder: Path, *, labels: Mapping[str, tuple[str, str, str]]) -> Run
         labels: (arena, entry, seed) by the name that results.csv has for the run.
     """
     config = _json(folder / "config.json", missing={})
-    name = next((one for one in labels if one and (one == folder.name or folder.name.endswith(f"-{one}"))), "")
-    arena, entry, seed = labels.get(name, ("", str(config.get("loss", folder.name)), str(config.get("seed", ""))))
+    problem = _json(folder / "problem.json", missing={})
     failure = _json(folder / "failed.json", missing={})
+    name = _name_in_table(folder / "cases.csv")
+    known = (str(problem.get("name", "")), str(config.get("loss", folder.name)), str(config.get("seed", "")))
+    arena, entry, seed = labels.get(name, known)
     return Run(
         name=folder.name,
         run=name,
@@ -95,13 +99,21 @@ def read_run(folder: Path, *, labels: Mapping[str, tuple[str, str, str]]) -> Run
         seed=seed,
         config=config,
         versions=_json(folder / "versions.json", missing={}),
-        classes=class_names(_json(folder / "problem.json", missing={})),
+        classes=class_names(problem),
         history=_history(folder / "history.csv"),
         cost=_json(folder / "cost.json", missing={}),
         overlays={unquote(path.stem): path for path in sorted((folder / "overlays").glob("*.npz"))},
         error=str(failure.get("error", "")) if not (folder / "cases.csv").exists() else "",
         finished=(folder / "cases.csv").exists(),
     )
+
+
+def _name_in_table(path: Path) -> str:
+    """What the run's rows are called, from the first of them; empty where it has none."""
+    if not path.is_file():
+        return ""
+    with path.open(newline="", encoding="utf-8") as file:
+        return next(csv.DictReader(file), {}).get("run") or ""
 
 
 def class_names(problem: Mapping[str, Any]) -> dict[int, str]:

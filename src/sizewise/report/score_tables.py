@@ -72,7 +72,9 @@ def _proportions(sizes: Sizes, arena: int, ids: list[int]) -> list[Cell]:
     cells = []
     for class_id in ids:
         values = truths[keys[0] == class_id]
-        cells.append(Cell(f"{100 * values.mean():.3g}" if len(values) else "–", float(values.mean()) if len(values) else None))
+        cells.append(
+            Cell(f"{100 * values.mean():.3g}" if len(values) else "–", float(values.mean()) if len(values) else None)
+        )
     return cells
 
 
@@ -96,6 +98,6 @@ def _note(scores: Scores, arena: int) -> str:
     cases, seeds = len(np.unique(part.case[mine])), len(np.unique(part.seed[mine]))
     spread = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
     return (
-        f"{cases} cases, {spread}; mean over cases, then classes. Bold is the best, underlined the second, which does not "
-        "mean that the difference can be shown: see the comparisons."
+        f"{cases} cases, {spread}; mean over cases, then classes. Bold is the best, underlined the second, which does "
+        "not mean that the difference can be shown: see the comparisons."
     )

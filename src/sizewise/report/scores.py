@@ -112,7 +112,12 @@ def label_results(results: Results) -> Scores:
     for number, metric in enumerate(names["metric"]):
         rows = np.flatnonzero(codes["metric"] == number)
         parts[metric] = Part(
-            arena[rows], entry[rows], codes["seed"][rows], codes["case"][rows], results.class_id[rows], results.value[rows]
+            arena[rows],
+            entry[rows],
+            codes["seed"][rows],
+            codes["case"][rows],
+            results.class_id[rows],
+            results.value[rows],
         )
     return Scores(
         arenas, data, models, entries, losses, weights, names["seed"], names["case"], parts, results, labels, {}
@@ -140,7 +145,7 @@ def entry_names(losses: Sequence[str], weights: Sequence[str]) -> list[str]:
     >>> entry_names(["CE", "RCE", "RCE"], ["", "0.1", "1"])
     ['CE', 'RCE λ=0.1', 'RCE λ=1']
     """
-    several = {loss for loss in losses if losses.count(loss) > 1}  # type: ignore[attr-defined]
+    several = {loss for loss in losses if losses.count(loss) > 1}
     return [
         f"{loss} λ={weight}" if loss in several and weight else loss
         for loss, weight in zip(losses, weights, strict=True)
@@ -167,12 +172,11 @@ def group_means(keys: Sequence[np.ndarray], values: np.ndarray) -> tuple[list[np
 def _pairs(one: np.ndarray, two: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
     """The pairs that occur, in order of first appearance, and the code of each row."""
     joined = one.astype(np.int64) * (int(two.max(initial=0)) + 1) + two
-    unique, first, place = np.unique(joined, return_index=True, return_inverse=True)
+    _, first, place = np.unique(joined, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return [(int(one[first[at]]), int(two[first[at]])) for at in order], rank[place]
-
 
 
 def _named_losses(results: Results) -> tuple[np.ndarray, list[str]]:

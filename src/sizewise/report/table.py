@@ -66,12 +66,12 @@ def ranked(values: Sequence[float | None], *, higher: bool = True, digits: int =
 
 
 def to_markdown(table: Table) -> str:
-    """A pipe table. Names cannot break out of their cell or become markup.
+    r"""A pipe table. Names cannot break out of their cell or become markup.
 
     >>> print(to_markdown(Table("t", "T", ["loss", "DSC"], [[Cell("a|b"), Cell("0.9", 0.9, "best")]])))
     | loss | DSC |
     |---|---:|
-    | a\\|b | **0.9** |
+    | a\|b | **0.9** |
     """
     lines = ["| " + " | ".join(map(markdown_text, table.columns)) + " |"]
     lines.append("|" + "".join("---|" if at < table.heads else "---:|" for at in range(len(table.columns))))
@@ -107,16 +107,17 @@ def to_latex(table: Table) -> str:
     lines += [rf"  \begin{{tabular}}{{@{{}}{heads}@{{}}}}", r"    \toprule"]
     lines += ["    " + " & ".join(map(latex_text, table.columns)) + r" \\", r"    \midrule"]
     lines += [
-        "    " + " & ".join(form[cell.rank].format(latex_text(cell.text)) for cell in row) + r" \\" for row in table.rows
+        "    " + " & ".join(form[cell.rank].format(latex_text(cell.text)) for cell in row) + r" \\"
+        for row in table.rows
     ]
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"])
 
 
 def to_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Comma-separated, for the numbers behind a table or figure.
+    r"""Comma-separated, for the numbers behind a table or figure.
 
     >>> to_csv(["loss", "dsc"], [["a,b", 0.5], ["c", None]])
-    'loss,dsc\\n"a,b",0.5\\nc,\\n'
+    'loss,dsc\n"a,b",0.5\nc,\n'
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -116,7 +116,7 @@ class _Table:
         try:
             columns = dict(zip(COLUMNS, _transposed(chunk), strict=True))
             class_id, value = _numbers(columns["class"], columns["value"])
-        except ValueError:
+        except (ValueError, OverflowError):
             _name_bad_row(chunk, where=where, done=done)
             raise
         self.class_id.append(class_id)
@@ -156,7 +156,7 @@ def _name_bad_row(chunk: Sequence[list[str]], *, where: str, done: int) -> None:
         try:
             _transposed([row])
             _numbers([row[-3]], [row[-1]])
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise BadInput(
                 f"{where}, row {index} after the header: wanted {len(COLUMNS)} cells with an integer class and a "
                 f"value that is a finite number or nothing, got {','.join(row)!r}."

@@ -1,6 +1,6 @@
 """The per-epoch plot of a run: losses, validation DSC, signed size error."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sizewise.train.history import Row
@@ -9,16 +9,16 @@ from sizewise.train.run_folder import replacing
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
 
 
-def draw_curves(path: Path, rows: Sequence[Row], *, title: str, classes: Sequence[str]) -> None:
-    """Write ``path`` as SVG and PNG; ``classes`` names the foreground classes from 1 on."""
+def draw_curves(path: Path, rows: Sequence[Row], *, title: str, classes: Mapping[int, str]) -> None:
+    """Write ``path`` as SVG and PNG; ``classes`` names the scored classes by id."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     losses, scores, sizes = figure.subplots(1, 3)
     for name, label, colour in (("train_loss", "training", COLOURS[0]), ("val_loss", "validation", COLOURS[1])):
         _line(losses, rows, name, label, colour)
-    for number, class_name in enumerate(classes, start=1):
-        colour = COLOURS[(number - 1) % len(COLOURS)]
+    for place, (number, class_name) in enumerate(classes.items()):
+        colour = COLOURS[place % len(COLOURS)]
         _line(scores, rows, f"val_dsc_{number}", class_name, colour)
         _line(sizes, rows, f"val_size_error_{number}", class_name, colour)
     sizes.axhline(0, color="#888888", linewidth=0.8)

@@ -19,6 +19,7 @@ def epoch_row(
     learning_rate: float,
     train: dict[str, float],
     validation: Validation | None,
+    first_class: int,
     steps: int,
     train_seconds: float,
     seconds: float,
@@ -30,7 +31,7 @@ def epoch_row(
         row |= {"val_loss": validation.loss, "val_dsc": validation.score}
         row |= {f"val_{name}": value for name, value in validation.terms.items()}
         for number, values in enumerate(
-            zip(validation.dsc, validation.dsc_pooled, validation.size_error, strict=True), start=1
+            zip(validation.dsc, validation.dsc_pooled, validation.size_error, strict=True), start=first_class
         ):
             names = (f"val_dsc_{number}", f"val_dsc_pooled_{number}", f"val_size_error_{number}")
             row |= dict(zip(names, values, strict=True))

@@ -66,8 +66,9 @@ def train(
     if saved is not None and saved["epoch"] >= config.epochs:  # killed between the last epoch and the scores
         if fabric.is_global_zero:
             write_history(folder / "history.csv", saved["rows"])
-            draw_curves(folder / "curves", saved["rows"], title=title, classes=task.foreground)
+            draw_curves(folder / "curves", saved["rows"], title=title, classes=task.names)
         return
+    model = make_model(config, task, in_channels=len(preparation.mean))  # before the data, which may take minutes
     read = partial(stores.load, device=device, keep_on_device=runtime.keep_on_device, workers=runtime.workers)
     training = read(task.dataset, task.cases(task.split.train), preparation, what="Reading training cases")
     validation = None
@@ -82,7 +83,6 @@ def train(
     if task.dataset.spatial_dims == 3 and not config.spacing:
         spacing = preparation.spacing_of(task.dataset.reader.image(task.cases(task.split.train[:1])[0]))
 
-    model = make_model(config, task, in_channels=training.channels)
     if device.type == "cuda" and task.dataset.spatial_dims == 2:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     criterion = make_criterion(config, task).to(device)
@@ -150,13 +150,14 @@ def train(
         found = None
         if validation is not None and (epoch % config.validate_every == 0 or epoch == config.epochs):
             network.eval()
-            found = validate(fabric, model, validation, criterion, config, scale, multiple)
+            found = validate(fabric, model, validation, criterion, config, scale, multiple, task.first_class)
             schedule.after_validation(found.loss)
         row = epoch_row(
             epoch=epoch,
             learning_rate=rates[-1],
             train=losses,
             validation=found,
+            first_class=task.first_class,
             steps=len(plan.cases),
             train_seconds=train_seconds,
             seconds=time.monotonic() - clock,
@@ -180,7 +181,7 @@ def train(
                 _save(folder, model, optimizer, schedule, progress, best)
                 best = None
                 if last or time.monotonic() - drawn_at >= DRAW_SECONDS:
-                    draw_curves(folder / "curves", progress.rows, title=title, classes=task.foreground)
+                    draw_curves(folder / "curves", progress.rows, title=title, classes=task.names)
                     drawn_at = time.monotonic()
                 saved_at = time.monotonic()
     if board is not None:
@@ -196,6 +197,7 @@ def validate(
     config: RunConfig,
     scale: tuple[torch.Tensor, torch.Tensor],
     multiple: int,
+    first_class: int,
 ) -> Validation:
     """Every rank takes its share of the cases; all know the result.
 
@@ -222,6 +224,7 @@ def validate(
         multiple=multiple,
         batch_size=config.batch_size,
         device=fabric.device,
+        first_class=first_class,
         what="Validating" if fabric.is_global_zero else "",
     )
     parts = [(list(mine), sums.cpu(), counts.cpu())]

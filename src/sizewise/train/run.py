@@ -8,6 +8,7 @@ from lightning_fabric import Fabric
 
 from sizewise.data.dataset import Dataset
 from sizewise.data.split import Split
+from sizewise.errors import BadInput
 from sizewise.metrics.table import RunColumns, score_rows, write_cases
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.cost import write_cost
@@ -15,7 +16,14 @@ from sizewise.train.failures import explained
 from sizewise.train.loop import train
 from sizewise.train.machine import ending_together, make_fabric, settle_precision
 from sizewise.train.preparation import Preparation, fit_preparation
-from sizewise.train.run_folder import is_finished, locked, open_run, write_atomically, write_versions
+from sizewise.train.run_folder import (
+    discard_unstarted,
+    is_finished,
+    locked,
+    open_run,
+    write_atomically,
+    write_versions,
+)
 from sizewise.train.scoring import load_best, score_cases
 from sizewise.train.store import StoreCache
 from sizewise.train.task import Task, make_criterion, make_task, problem_json
@@ -51,16 +59,22 @@ def run_training(
     fabric = make_fabric(config, runtime)
     config = settle_precision(config, runtime)
     with ending_together(fabric):
+        new = False
         if fabric.is_global_zero:
-            open_run(folder, config, resume=resume)
+            new = open_run(folder, config, resume=resume)
         else:
             stores, say = None, lambda line: None
         fabric.barrier()
         if is_finished(folder):
             say(f"{folder} is finished already.")
             return config
-        with locked(folder) if fabric.is_global_zero else nullcontext(), explained(config, folder):
-            _carry_out(config, dataset, folder, runtime, fabric, stores or StoreCache(), say)
+        try:
+            with locked(folder) if fabric.is_global_zero else nullcontext(), explained(config, folder):
+                _carry_out(config, dataset, folder, runtime, fabric, stores or StoreCache(), say)
+        except BadInput:
+            if new:
+                discard_unstarted(folder)
+            raise
     return config
 
 

@@ -63,8 +63,8 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def open_run(folder: Path, config: RunConfig, *, resume: bool) -> None:
-    """Make the folder, or make sure that it holds this very run."""
+def open_run(folder: Path, config: RunConfig, *, resume: bool) -> bool:
+    """Make the folder, or make sure that it holds this very run. Returns whether it is new."""
     settings = folder / "config.json"
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"--out {folder} is a file; name a folder.")
@@ -76,7 +76,7 @@ def open_run(folder: Path, config: RunConfig, *, resume: bool) -> None:
             write_atomically(settings, config.to_json())
         except OSError as error:
             raise BadInput(f"--out {folder} cannot be made: {error.strerror or error}. Name another folder.") from error
-        return
+        return True
     found = read_config(folder)
     if found != config:
         differences = "; ".join(found.differences(config))
@@ -85,6 +85,17 @@ def open_run(folder: Path, config: RunConfig, *, resume: bool) -> None:
         raise BadInput(f"{folder} holds this run already, finished. Show it with --resume, or use another --out.")
     if not resume:
         raise BadInput(f"{folder} holds this run already, unfinished. Continue it with --resume, or use another --out.")
+    return False
+
+
+def discard_unstarted(folder: Path) -> None:
+    """Remove a run that never began, so that the corrected command may use the folder."""
+    if (folder / "history.csv").exists():
+        return
+    for name in ("versions.json", "split.json", "preparation.json", "problem.json", "run.lock", "config.json"):
+        (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # something else is in it
+        folder.rmdir()
 
 
 def read_config(folder: Path) -> RunConfig:

@@ -99,6 +99,7 @@ def score_cases(
         label_maps(),
         expected=len(cases),
         classes=len(task.foreground),
+        first_class=task.first_class,
         nsd_tolerance=config.nsd_tolerance,
         ignore_index=task.dataset.ignore_index,
         jobs=max(1, available_cores() // fabric.world_size),

@@ -17,6 +17,7 @@ def start_run(settings: dict[str, Any], machine: dict[str, Any], *, out: Path | 
     from sizewise.train.machine import settle_precision
     from sizewise.train.resolve import resolve
     from sizewise.train.run import run_training
+    from sizewise.train.task import make_task
 
     runtime = Runtime(**machine)
     config, dataset = resolve(settings)
@@ -30,7 +31,7 @@ def start_run(settings: dict[str, Any], machine: dict[str, Any], *, out: Path | 
         raise
     if not _is_first():
         return folder
-    names = dict(enumerate(_foreground(dataset), start=1))
+    names = make_task(config, dataset).names
     rows = [score_cells(names.get(one.class_id, ""), one) for one in summarise(read_cases(folder / "cases.csv"))]
     show_table(f"Test scores of {folder}", SCORE_COLUMNS, rows)
     print(f"Curves: {folder / 'curves.png'}   every case: {folder / 'cases.csv'}")
@@ -55,19 +56,21 @@ SCORE_COLUMNS = (
 
 def score_cells(name: str, one: ClassSummary) -> list[str]:
     """A line of the table: means over cases, then the pooled scores."""
-    values = [one.means.get(metric) for metric in ("dsc", "iou", "nsd", "hd95", "size_error")]
-    pooled = [one.pooled.get("dsc_pooled"), one.pooled.get("iou_pooled")]
-    shown = [number(value) for value in (*values, *pooled)]
-    return [f"{one.class_id} {name}".strip(), str(one.cases), *shown, str(one.missed), str(one.true_negatives)]
+    means = [
+        number(one.means.get(metric), digits)
+        for metric, digits in (("dsc", 3), ("iou", 3), ("nsd", 3), ("hd95", 1), ("size_error", 3))
+    ]
+    pooled = [number(one.pooled.get(metric), 3) for metric in ("dsc_pooled", "iou_pooled")]
+    return [f"{one.class_id} {name}".strip(), str(one.cases), *means, *pooled, str(one.missed), str(one.true_negatives)]
 
 
-def number(value: float | None) -> str:
-    """Four digits, or nothing.
+def number(value: float | None, digits: int) -> str:
+    """A few digits, or nothing.
 
-    >>> number(0.12345), number(None)
-    ('0.1235', '')
+    >>> number(0.12345, 3), number(None, 3)
+    ('0.123', '')
     """
-    return "" if value is None else f"{value:.4f}"
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def default_folder(config: RunConfig, data: str) -> Path:
@@ -79,7 +82,3 @@ def default_folder(config: RunConfig, data: str) -> Path:
 def _is_first() -> bool:
     """Whether this is the only process, or the first of several."""
     return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
-
-
-def _foreground(dataset: Any) -> tuple[str, ...]:
-    return dataset.classes if dataset.activation == "sigmoid" else dataset.classes[1:]

@@ -28,7 +28,8 @@ class Task:
         sigmoid: whether each channel is a problem of its own.
         multilabel: whether targets are (C, *S): several regions may lie over one pixel.
         out_channels: of the network.
-        foreground: the names of the classes that are scored, by id from 1.
+        foreground: the names of the classes that are scored.
+        first_class: the id of the first of them: 1, or 0 where label 0 is a class like the others (Cityscapes' road).
     """
 
     dataset: Dataset
@@ -37,6 +38,12 @@ class Task:
     multilabel: bool
     out_channels: int
     foreground: tuple[str, ...]
+    first_class: int = 1
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The scored classes by id."""
+        return dict(enumerate(self.foreground, start=self.first_class))
 
     def cases(self, names: tuple[str, ...]) -> list[Case]:
         """The cases of these names, in this order."""
@@ -80,7 +87,8 @@ def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -
         raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; training takes at most {UNLABELLED}.")
     if len(dataset.classes) < 2 and not multilabel:
         raise BadInput(f"{dataset.name}: every mask is empty, so there is nothing to learn.")
-    foreground = dataset.classes if multilabel else dataset.classes[1:]
+    first_class = 1 if has_background(dataset) else 0
+    foreground = dataset.classes if multilabel else dataset.classes[first_class:]
     return Task(
         dataset=dataset,
         split=split or split_cases(dataset, seed=config.split_seed),
@@ -88,7 +96,14 @@ def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -
         multilabel=multilabel,
         out_channels=len(foreground) if sigmoid else len(dataset.classes),
         foreground=foreground,
+        first_class=first_class,
     )
+
+
+def has_background(dataset: Dataset) -> bool:
+    """Whether label 0 is what is left over. It is not where that has a label of its own, and 0 another name."""
+    left_over_elsewhere = dataset.ignore_index is not None and dataset.classes[0].lower() != "background"
+    return dataset.activation == "sigmoid" or len(dataset.classes) == 2 or not left_over_elsewhere
 
 
 def make_criterion(config: RunConfig, task: Task) -> Loss:

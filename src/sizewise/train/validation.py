@@ -53,6 +53,7 @@ def case_sums(
     multiple: int,
     batch_size: int,
     device: torch.device,
+    first_class: int = 1,
     what: str = "",
 ) -> tuple[Tensor, Tensor]:
     """The criterion's sums (fields, n, …), and per case the pixels that :func:`region_counts` counts.
@@ -68,21 +69,28 @@ def case_sums(
         logits = image_logits(model, images * factor + offset, patch=patch, multiple=multiple)
         labels = labels if store.label_channels else labels[:, None]
         sums.append(criterion.stats(logits, labels).sums)
-        counts.append(region_counts(logits, labels, sigmoid=criterion.activation == "sigmoid"))
+        if criterion.activation == "sigmoid":
+            counts.append(channel_counts(logits, labels))
+        else:
+            counts.append(region_counts(logits, labels, classes=range(first_class, logits.shape[1])))
     return torch.cat(sums, 1), torch.cat(counts)
 
 
-def region_counts(logits: Tensor, labels: Tensor, *, sigmoid: bool) -> Tensor:
-    """(N, 4, foreground classes): pixels predicted, true, in common, and valid."""
-    counted = []
-    predicted = (logits > 0) if sigmoid else logits.argmax(1, keepdim=True)
-    for k in range(logits.shape[1] if sigmoid else logits.shape[1] - 1):
-        channel = labels[:, k : k + 1] if sigmoid and labels.shape[1] > 1 else labels
-        valid = channel != UNLABELLED
-        here = (predicted[:, k : k + 1] if sigmoid else predicted == k + 1) & valid
-        there = channel == (1 if sigmoid else k + 1)
-        counted.append(torch.stack([m.flatten(1).sum(1) for m in (here, there, here & there, valid)], 1))
-    return torch.stack(counted, 2)
+def region_counts(logits: Tensor, labels: Tensor, *, classes: Sequence[int]) -> Tensor:
+    """(N, 4, classes): pixels predicted, true, in common, and valid, from labels (N, 1, *S)."""
+    predicted, valid = logits.argmax(1, keepdim=True), labels != UNLABELLED
+    return torch.stack([_counts(predicted == k, labels == k, valid) for k in classes], 2)
+
+
+def channel_counts(logits: Tensor, labels: Tensor) -> Tensor:
+    """The same of channels that are problems of their own, from labels (N, C, *S)."""
+    pairs = zip(logits.split(1, dim=1), labels.split(1, dim=1), strict=True)
+    return torch.stack([_counts(logit > 0, label == 1, label != UNLABELLED) for logit, label in pairs], 2)
+
+
+def _counts(predicted: Tensor, true: Tensor, valid: Tensor) -> Tensor:
+    here = predicted & valid
+    return torch.stack([mask.flatten(1).sum(1) for mask in (here, true, here & true, valid)], 1)
 
 
 def summarise(criterion: Loss, sums: Tensor, counts: np.ndarray) -> Validation:

@@ -45,10 +45,16 @@ def diagram(found: CriticalDifference, entries: Sequence[str]) -> Figure:
         end = 1 - room if on_left else count + room
         style = list(entries).index(arm) if arm in entries else -1
         says = f"{arm}: mean rank {rank:.2f} over {found.blocks} {found.over}"
-        marks.append(Mark("line", numbers([rank, rank, end]), [0.0, level, level], arm, style, listed=False, text=[says] * 3))
+        marks.append(
+            Mark("line", numbers([rank, rank, end]), [0.0, level, level], arm, style, listed=False, text=[says] * 3)
+        )
         marks.append(Mark("points", numbers([rank]), [0.0], arm, style, text=[says], listed=False))
         at_side = end - 0.05 if on_left else end + 0.05
-        marks.append(Mark("words", numbers([at_side]), [level], text=[f"{arm} ({rank:.2f})"], anchor="end" if on_left else "start"))
+        marks.append(
+            Mark(
+                "words", numbers([at_side]), [level], text=[f"{arm} ({rank:.2f})"], anchor="end" if on_left else "start"
+            )
+        )
     ranks = dict(zip(found.arms, found.mean_ranks, strict=True))
     for number, clique in enumerate(found.cliques):
         ends = [min(ranks[arm] for arm in clique) - 0.05, max(ranks[arm] for arm in clique) + 0.05]
@@ -59,15 +65,23 @@ def diagram(found: CriticalDifference, entries: Sequence[str]) -> Figure:
         marks.append(Mark("line", numbers([1, stop]), [0.85, 0.85]))
         marks += [Mark("line", numbers([x, x]), [0.75, 0.95]) for x in (1, stop)]
         marks.append(
-            Mark("words", numbers([(1 + stop) / 2]), [1.15], text=[f"critical difference {found.distance:.2f}"], anchor="middle")
+            Mark(
+                "words",
+                numbers([(1 + stop) / 2]),
+                [1.15],
+                text=[f"critical difference {found.distance:.2f}"],
+                anchor="middle",
+            )
         )
     lowest = -(0.9 + 0.3 * bars) - 0.55 * (left - 1)
-    panel = Panel(marks, bare=True, stretch=True, x_range=(1 - 0.75 * count, count + 0.75 * count), y_range=(lowest, 1.4))
+    panel = Panel(
+        marks, bare=True, stretch=True, x_range=(1 - 0.75 * count, count + 0.75 * count), y_range=(lowest, 1.4)
+    )
     return Figure(
         "critical-difference",
         TITLE,
-        f"Mean rank of each loss over {found.blocks} {found.over}, the best at the left. Losses joined by a bar cannot be told "
-        f"apart at 5 % (Nemenyi's test after Friedman's, p = {found.friedman_p:.3g}).",
+        f"Mean rank of each loss over {found.blocks} {found.over}, the best at the left. Losses joined by a bar cannot "
+        f"be told apart at 5 % (Nemenyi's test after Friedman's, p = {found.friedman_p:.3g}).",
         SECTION,
         [View("", [panel])],
         ["loss", "mean_rank", "blocks", "over", "critical_difference", "friedman_p"],

@@ -25,12 +25,14 @@ def differences(found: Mapping[str, Sequence[Comparison]], entries: Sequence[str
             scale = one.measure.scale
             estimate, low, high = (scale * value for value in (one.estimate, one.low, one.high))
             says = (
-                f"{one.arm} − {one.reference}: {estimate:+.2f} {one.measure.unit}\n95 % interval {low:+.2f} to {high:+.2f}"
-                f"\np = {one.p_holm:.3g} (Holm)"
+                f"{one.arm} − {one.reference}: {estimate:+.2f} {one.measure.unit}\n95 % interval {low:+.2f} to "
+                f"{high:+.2f}\np = {one.p_holm:.3g} (Holm)"
             )
             style = list(entries).index(one.arm) if one.arm in entries else -1
             marks.append(
-                Mark("points", [float(at)], numbers([estimate]), one.arm, style, numbers([low]), numbers([high]), [says])
+                Mark(
+                    "points", [float(at)], numbers([estimate]), one.arm, style, numbers([low]), numbers([high]), [says]
+                )
             )
             rows.append([arena, one.arm, one.reference, one.estimate, one.low, one.high, one.p_value, one.p_holm])
         ticks = [(float(at), one.arm) for at, one in enumerate(comparisons)]
@@ -40,8 +42,8 @@ def differences(found: Mapping[str, Sequence[Comparison]], entries: Sequence[str
     return Figure(
         "differences",
         TITLE,
-        "Above 0 the loss scores more than the reference. Bars are 95 % intervals over new cases and new seeds, each for its "
-        "own comparison; whether a difference is claimed is decided after correction for all of them.",
+        "Above 0 the loss scores more than the reference. Bars are 95 % intervals over new cases and new seeds, each "
+        "for its own comparison; whether a difference is claimed is decided after correction for all of them.",
         SECTION,
         views,
         ["data", "loss", "reference", "difference", "low", "high", "p", "p_holm"],

@@ -64,15 +64,21 @@ def _violin(at: int, style: int, name: str, values: np.ndarray, quartiles: tuple
     where, height = density(values)
     inside = (where >= values.min() - 0.02) & (where <= values.max() + 0.02)
     where, half = where[inside][::2], (0.42 * height / height.max())[inside][::2]
-    outline = numbers(np.concatenate([at - half, (at + half)[::-1]])), numbers(100 * np.concatenate([where, where[::-1]]))
+    outline = (
+        numbers(np.concatenate([at - half, (at + half)[::-1]])),
+        numbers(100 * np.concatenate([where, where[::-1]])),
+    )
     random = np.random.default_rng(at)
     dots = values if len(values) <= DOTS else random.choice(values, DOTS, replace=False)
     jitter = at + 0.28 * (random.random(len(dots)) - 0.5)
     q1, median, q3 = (100 * value for value in quartiles)
-    says = f"{name}\nmedian {median:.2f}\nquartiles {q1:.2f} to {q3:.2f}\nmean {100 * values.mean():.2f}\n{len(values)} values"
+    middle = f"median {median:.2f}\nquartiles {q1:.2f} to {q3:.2f}\nmean {100 * values.mean():.2f}"
+    says = f"{name}\n{middle}\n{len(values)} values"
     return [
         Mark("area", *outline, label=name, style=style, listed=False),
-        Mark("points", numbers(jitter), numbers(100 * dots), name, style, text=[""] * len(dots), faint=True, listed=False),
+        Mark(
+            "points", numbers(jitter), numbers(100 * dots), name, style, text=[""] * len(dots), faint=True, listed=False
+        ),
         Mark("points", [float(at)], numbers([median]), name, style, numbers([q1]), numbers([q3]), [says]),
     ]
 

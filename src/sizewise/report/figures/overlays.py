@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sizewise.report.draw import COLOURS, STATIC_STYLE, plain
-from sizewise.report.gallery import ERROR_COLOURS, ShownCase, error_map, read_overlay
+from sizewise.report.draw import STATIC_STYLE, plain
+from sizewise.report.gallery import CLASS_COLOURS, ERROR_COLOURS, ShownCase, error_map, read_overlay
 
 COLUMNS = ("data", "place", "case", "loss", "seed", "dsc")
 MOST_LOSSES = 8
@@ -33,18 +33,25 @@ def draw_overlays(groups: dict[str, list[ShownCase]], folder: Path) -> list[Path
         chosen = {"worst": cases[0], "median": cases[(len(cases) - 1) // 2], "best": cases[-1]}
         losses = list(cases[0].files)[:MOST_LOSSES]
         with rc_context(STATIC_STYLE):
-            canvas = Canvas(figsize=(1.5 * (len(losses) + 1) + 0.4, 1.75 * len(chosen) + 0.4), layout="constrained")
+            wide, tall = 1.5 * (len(losses) + 1), 1.75 * len(chosen) + 0.35
+            canvas = Canvas(figsize=(wide, tall))
             grid = canvas.subplots(len(chosen), len(losses) + 1, squeeze=False)
+            canvas.subplots_adjust(
+                left=0.01, right=0.99, bottom=0.25 / tall, top=1 - 0.5 / tall, wspace=0.06, hspace=0.3
+            )
             for row, (word, one) in zip(grid, chosen.items(), strict=True):
                 overlays = {loss: read_overlay(one.files[loss]) for loss in losses}
                 truth = next(iter(overlays.values()))
-                _picture(row[0], _blend(truth.image, truth.target, COLOURS), "ground truth", f"{word}: {one.case[:24]}")
+                _picture(
+                    row[0], _blend(truth.image, truth.target, CLASS_COLOURS), "ground truth", f"{word}: {one.case[:24]}"
+                )
                 for axes, (loss, overlay) in zip(row[1:], overlays.items(), strict=True):
                     kinds = error_map(overlay.target, overlay.predicted)
                     score = one.scores[loss]
                     below = f"DSC {100 * score:.1f} %" if np.isfinite(score) else "no DSC"
                     _picture(axes, _blend(overlay.image, kinds, ERROR_COLOURS), loss, below)
-            canvas.suptitle(plain(f"{arena}: right blue, missed yellow, false alarm orange"), fontsize=9, x=0.01, ha="left")
+            heading = f"{arena}: predictions right (blue), missed (yellow), false alarm (red), wrong class (pink)"
+            canvas.text(0.01, 1 - 0.08 / tall, plain(heading), fontsize=9, va="top")
             for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 130})):
                 paths.append(folder / f"overlays-{number}.{ending}")
                 canvas.savefig(paths[-1], **options)

@@ -42,10 +42,27 @@ def agreement(scores: Scores, sizes: Sizes) -> Figure | LeftOut:
             says_bias = f"{loss}: bias {100 * bias:+.3g} points, limits {100 * lower:+.3g} to {100 * upper:+.3g}"
             marks = [
                 Mark("line", ends, [0.0, 0.0]),
-                Mark("points", numbers(100 * true[kept]), numbers(100 * error[kept]), "", int(entry), text=says, faint=True),
+                Mark(
+                    "points",
+                    numbers(100 * true[kept]),
+                    numbers(100 * error[kept]),
+                    "",
+                    int(entry),
+                    text=says,
+                    faint=True,
+                ),
                 Mark("line", ends, numbers([100 * bias] * 2), "bias", int(entry), text=[says_bias] * 2, listed=False),
                 *(
-                    Mark("line", ends, numbers([100 * limit] * 2), "limits", int(entry), dashed=True, listed=False, text=[says_bias] * 2)
+                    Mark(
+                        "line",
+                        ends,
+                        numbers([100 * limit] * 2),
+                        "limits",
+                        int(entry),
+                        dashed=True,
+                        listed=False,
+                        text=[says_bias] * 2,
+                    )
                     for limit in (lower, upper)
                 ),
             ]
@@ -55,12 +72,21 @@ def agreement(scores: Scores, sizes: Sizes) -> Figure | LeftOut:
     return Figure(
         "sizes",
         title,
-        "Each dot is a case (a sample where there are many). The line is the bias, the mean of predicted minus true size; "
-        "95 % of the cases are expected between the dashed limits of agreement (bias ± 1.96 standard deviations)."
+        "Each dot is a case (a sample where there are many). The line is the bias, the mean of predicted minus true "
+        "size; 95 % of the cases are expected between the dashed limits of agreement (bias ± 1.96 standard deviations)."
         + left_out,
         SECTION,
         views,
-        ["region", "loss", "values", "mean_true_proportion", "bias", "lower_limit", "upper_limit", "mean_absolute_error"],
+        [
+            "region",
+            "loss",
+            "values",
+            "mean_true_proportion",
+            "bias",
+            "lower_limit",
+            "upper_limit",
+            "mean_absolute_error",
+        ],
         rows,
         choose="data and class",
         height=0.8,
@@ -91,12 +117,27 @@ def error_by_size(scores: Scores, sizes: Sizes) -> Figure | LeftOut:
             relative = group_means([bins[mine]], sizes.part.value[mine] / sizes.true[mine])[1]
             overlap = group_means([bins[mine]], np.nan_to_num(dsc[mine]))[1]
             x = 100 * np.exp(centre)
-            for drawn, values, form in ((error_marks, 100 * relative, "{:+.3g} %"), (score_marks, 100 * overlap, "{:.2f} %")):
-                says = [f"{loss}\n{n} regions around {at:.3g} %: {form.format(v)}" for n, at, v in zip(count, x, values, strict=True)]
+            for drawn, values, form in (
+                (error_marks, 100 * relative, "{:+.3g} %"),
+                (score_marks, 100 * overlap, "{:.2f} %"),
+            ):
+                says = [
+                    f"{loss}\n{n} regions around {at:.3g} %: {form.format(v)}"
+                    for n, at, v in zip(count, x, values, strict=True)
+                ]
                 drawn.append(Mark("line", numbers(x), numbers(values), loss, int(entry)))
                 drawn.append(Mark("points", numbers(x), numbers(values), loss, int(entry), text=says, listed=False))
             rows += [
-                [name, loss, int(b), float(edges[b]), float(edges[min(b + 1, len(edges) - 1)]), int(n), float(r), float(o)]
+                [
+                    name,
+                    loss,
+                    int(b),
+                    float(edges[b]),
+                    float(edges[min(b + 1, len(edges) - 1)]),
+                    int(n),
+                    float(r),
+                    float(o),
+                ]
                 for b, n, r, o in zip(bin_of, count, relative, overlap, strict=True)
             ]
         zero = Mark("line", numbers(100 * edges[[0, -1]]), [0.0, 0.0])
@@ -125,7 +166,11 @@ def _dsc_beside(scores: Scores, part: Part) -> np.ndarray:
 
     def key(one: Part) -> np.ndarray:
         joined = one.arena.astype(np.int64)
-        for codes, count in ((one.entry, len(scores.entries)), (one.seed, len(scores.seeds)), (one.case, len(scores.cases))):
+        for codes, count in (
+            (one.entry, len(scores.entries)),
+            (one.seed, len(scores.seeds)),
+            (one.case, len(scores.cases)),
+        ):
             joined = joined * max(1, count) + codes
         return joined * 70_000 + one.class_id
 

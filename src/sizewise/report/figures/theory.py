@@ -15,7 +15,9 @@ def penalties() -> Figure:
     DB₁ = log(p̂ + ŷ) is Dice's bias for the foreground alone, DB that of both regions; KL and L1 are the explicit
     penalties. Each is shifted so that its smallest value is 0.
     """
-    predicted = np.concatenate([np.geomspace(1e-3, 0.05, 25), np.linspace(0.06, 0.94, 45), 1 - np.geomspace(0.05, 1e-3, 15)])
+    predicted = np.concatenate(
+        [np.geomspace(1e-3, 0.05, 25), np.linspace(0.06, 0.94, 45), 1 - np.geomspace(0.05, 1e-3, 15)]
+    )
     views, rows = [], []
     for true in TRUE_PROPORTIONS:
         marks = [_vertical(true)]
@@ -23,15 +25,19 @@ def penalties() -> Figure:
             marks.append(Mark("line", numbers(predicted), numbers(values), label=name, style=style))
             rows += [[true, name, *pair] for pair in zip(numbers(predicted), numbers(values), strict=True)]
         panel = Panel(
-            marks, x_label="predicted proportion p̂ of the foreground", y_label="penalty", y_range=(-0.05, 2.5), x_range=(0, 1)
+            marks,
+            x_label="predicted proportion p̂ of the foreground",
+            y_label="penalty",
+            y_range=(-0.05, 2.5),
+            x_range=(0, 1),
         )
         views.append(View(f"{true:.2f}", [panel]))
     return Figure(
         "penalties",
         "Region-size penalties",
-        "What each bias charges for a predicted proportion, against the true one (vertical line; move the slider). KL and "
-        "L1 are smallest at the truth. Dice's bias is smallest where the foreground is empty (DB₁), or where one region "
-        "holds everything (DB). Each curve is shifted to start from 0.",
+        "What each bias charges for a predicted proportion, against the true one (vertical line; move the slider). KL "
+        "and L1 are smallest at the truth. Dice's bias is smallest where the foreground is empty (DB₁), or where one "
+        "region holds everything (DB). Each curve is shifted to start from 0.",
         SECTION,
         views,
         ["true_proportion", "penalty", "predicted_proportion", "value"],
@@ -71,8 +77,8 @@ def temperature() -> Figure:
     return Figure(
         "temperature",
         "Softmax temperature",
-        "The larger τ, the closer the softmax is to a decision, and the closer its sum is to the size of the region that "
-        "would be segmented. The size penalties use τ = 10 unless told otherwise.",
+        "The larger τ, the closer the softmax is to a decision, and the closer its sum is to the size of the region "
+        "that would be segmented. The size penalties use τ = 10 unless told otherwise.",
         SECTION,
         [View("", [panel])],
         ["temperature", "score_difference", "probability"],

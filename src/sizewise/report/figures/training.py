@@ -31,7 +31,9 @@ def validation_curves(runs: Sequence[Run], entries: Sequence[str]) -> Figure | L
                 curves = [_curve(run, column, scale=scale) for run in of_arena[entry]]
                 if len(curves) > 1:
                     drawn += [
-                        Mark("line", numbers(c), numbers(c.values()), label=entry, style=style, faint=True, listed=False)
+                        Mark(
+                            "line", numbers(c), numbers(c.values()), label=entry, style=style, faint=True, listed=False
+                        )
                         for c in curves
                     ]
                 mean = _mean_curve(curves)
@@ -43,8 +45,8 @@ def validation_curves(runs: Sequence[Run], entries: Sequence[str]) -> Figure | L
                 if "val_dsc" in row
             ]
         panels = [
-            Panel(marks["val_dsc"], "DSC", "epoch", "validation DSC (%)"),
-            Panel(marks["val_loss"], "each loss on its own scale", "epoch", "validation loss"),
+            Panel(marks["val_dsc"], "DSC", "epoch", "validation DSC (%)", x_whole=True),
+            Panel(marks["val_loss"], "each loss on its own scale", "epoch", "validation loss", x_whole=True),
         ]
         views.append(View(arena, panels))
     columns = ["data", "loss", "seed", "epoch", "validation_dsc", "validation_loss"]
@@ -67,7 +69,11 @@ def cost(runs: Sequence[Run], scores: Mapping[tuple[str, str], float], entries: 
             measured[run.arena, run.entry].append(run)
     if not measured:
         return LeftOut("cost", title, SECTION, "no run recorded its cost.")
-    kinds = {"step_ms": "time per step (ms)", "peak_memory_mib": "peak memory (MiB)", "train_seconds": "training time (s)"}
+    kinds = {
+        "step_ms": "time per step (ms)",
+        "peak_memory_mib": "peak memory (MiB)",
+        "train_seconds": "training time (s)",
+    }
     if any(run.cost.get("memory_of") == "process" for found in measured.values() for run in found):
         del kinds["peak_memory_mib"]  # a process that trained several losses has one peak for all
     kinds = {name: text for name, text in kinds.items() if any(name in r.cost for rs in measured.values() for r in rs)}
@@ -88,8 +94,8 @@ def cost(runs: Sequence[Run], scores: Mapping[tuple[str, str], float], entries: 
     return Figure(
         "cost",
         title,
-        "Further up is a better score, further left is cheaper. Medians over runs; times are comparable where the runs had "
-        "the machine to themselves.",
+        "Further up is a better score, further left is cheaper. Medians over runs; times are comparable where the runs "
+        "had the machine to themselves.",
         SECTION,
         views,
         ["data", "loss", "what", "median", "least", "most", "runs", "mean_dsc"],

@@ -11,7 +11,9 @@ def weight_curves(scores: Scores) -> Figure | LeftOut:
     """Mean DSC over the weight λ of each compound loss; losses without λ are levels to compare with."""
     title = "Score over the weight λ"
     losses = list(dict.fromkeys(scores.losses))
-    several = [loss for loss in losses if len({w for x, w in zip(scores.losses, scores.weights, strict=True) if x == loss}) > 1]
+    several = [
+        loss for loss in losses if len({w for x, w in zip(scores.losses, scores.weights, strict=True) if x == loss}) > 1
+    ]
     if not several:
         return LeftOut("weights", title, SECTION, "no loss was run with more than one λ (compare --weights 0.1,1).")
     means = overall_means(scores, "dsc")
@@ -30,7 +32,9 @@ def weight_curves(scores: Scores) -> Figure | LeftOut:
                 x = numbers(weight for weight, _ in found if weight is not None)
                 y = numbers(100 * mean.mean for _, mean in found)
                 ends = [numbers(100 * (m.mean + sign * (m.std or 0)) for _, m in found) for sign in (-1, 1)]
-                says = [f"{loss}, λ = {weight:g}\nDSC {mean.percent()} % over {mean.seeds} seeds" for weight, mean in found]
+                says = [
+                    f"{loss}, λ = {weight:g}\nDSC {mean.percent()} % over {mean.seeds} seeds" for weight, mean in found
+                ]
                 marks.append(Mark("line", x, y, loss, style, text=says))
                 marks.append(Mark("points", x, y, loss, style, ends[0], ends[1], says, listed=False))
             elif found and weights:
@@ -41,8 +45,8 @@ def weight_curves(scores: Scores) -> Figure | LeftOut:
     return Figure(
         "weights",
         title,
-        "Mean over cases, classes and seeds; bars are one standard deviation over seeds. Dashed: losses without λ, or with "
-        "one value of it.",
+        "Mean over cases, classes and seeds; bars are one standard deviation over seeds. Dashed: losses without λ, or "
+        "with one value of it.",
         SECTION,
         views,
         ["data", "loss", "weight", "mean_dsc", "std_over_seeds", "seeds"],

@@ -7,7 +7,7 @@ const makeScale = (low, high, from, to, log) => {
   return scale;
 };
 
-const niceTicks = (low, high, count, log) => {
+const niceTicks = (low, high, count, log, whole) => {
   if (log) {
     const ticks = [], decades = Math.log10(high / low);
     const factors = decades > 3 ? [1] : decades > 1.2 ? [1, 3] : [1, 2, 5];
@@ -17,7 +17,7 @@ const niceTicks = (low, high, count, log) => {
     if (ticks.length > 1) return ticks;
   }
   const rough = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999 && (!whole || s >= 1)) || 1;
   const ticks = [];
   for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-9; v += step) ticks.push(v);
   return ticks;

@@ -56,7 +56,7 @@ const paintPanel = (svg, panel, { width, height, hidden, zoom }) => {
 const paintAxes = (svg, panel, { x, y, xs, ys, left, right, top, bottom, width, height, turned }) => {
   const axes = shape("g", { class: "axes" }, svg);
   const inside = (at, range) => at >= Math.min(...range) - 1e-12 && at <= Math.max(...range) + 1e-12;
-  const xTicks = panel.x_ticks && panel.x_ticks.length ? panel.x_ticks : niceTicks(xs[0], xs[1], Math.max(3, (width - left) / 75), panel.x_log).map((v) => [v, showNumber(v)]);
+  const xTicks = panel.x_ticks && panel.x_ticks.length ? panel.x_ticks : niceTicks(xs[0], xs[1], Math.max(3, (width - left) / 75), panel.x_log, panel.x_whole).map((v) => [v, showNumber(v)]);
   const yTicks = panel.y_ticks && panel.y_ticks.length ? panel.y_ticks : niceTicks(ys[0], ys[1], Math.max(4, (height - bottom) / 48), panel.y_log).map((v) => [v, showNumber(v)]);
   for (const [at, name] of xTicks) {
     if (!inside(at, xs)) continue;

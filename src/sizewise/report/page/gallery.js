@@ -31,7 +31,14 @@ if (galleryNode) {
     cards.replaceChildren(picture(one.image, state.layer === "none" ? "" : one.truth, "ground truth", one.note));
     for (const shown of one.shown) cards.appendChild(picture(one.image, state.layer === "none" ? "" : shown[state.layer], shown.loss, shown.note));
     part("legend-errors").hidden = state.layer !== "errors";
-    part("legend-labels").hidden = state.layer !== "labels";
+    const legend = part("legend-classes");
+    legend.textContent = state.layer === "labels" ? "Classes:" : "Ground truth:";
+    for (const { colour, name } of group.classes) {
+      const swatch = document.createElement("span");
+      swatch.className = "swatch";
+      swatch.style.background = colour;
+      legend.append(swatch, name);
+    }
     const spots = { worst: 0, median: Math.floor((count - 1) / 2), best: count - 1 };
     for (const name in spots) part(name).setAttribute("aria-pressed", String(spots[name] === state.at));
   };

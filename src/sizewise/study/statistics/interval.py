@@ -5,10 +5,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from sizewise.study.statistics.components import mean_squares
 
-REPLICATES = 4000
+REPLICATES = 8192
 LEVEL = 0.95
 _CHUNK = 2_000_000  # entries of the resampling weights that are held at once
 _SEED = 5
@@ -87,10 +88,18 @@ def resample(differences: np.ndarray, *, replicates: int = REPLICATES) -> np.nda
     return squares.mean[..., None] + shift.reshape(*squares.mean.shape, 2 * half)
 
 
+@lru_cache(maxsize=32)
 def _factors(count: int, seeds: int, units: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    generator = np.random.default_rng([_SEED, count, seeds, units])
-    normal = generator.standard_normal(count)
-    return normal, generator.chisquare(max(seeds - 1, 1), count), generator.chisquare(max(units - 1, 1), count)
+    """Z, χ²_(S−1) and χ²_(G−1), spread evenly over their joint distribution: the tails of few draws would be luck."""
+    power_of_two = int(np.ceil(np.log2(max(count, 2))))
+    even = stats.qmc.Sobol(3, rng=np.random.default_rng(_SEED)).random_base2(power_of_two)[:count]
+    even = np.clip(even, 1e-9, 1 - 1e-9)
+    normal, seed_chi, unit_chi = (
+        stats.norm.ppf(even[:, 0]),
+        stats.chi2.ppf(even[:, 1], max(seeds - 1, 1)),
+        stats.chi2.ppf(even[:, 2], max(units - 1, 1)),
+    )
+    return normal, seed_chi, unit_chi
 
 
 def _weights(units: int, count: int) -> Iterator[tuple[int, np.ndarray]]:

@@ -46,12 +46,12 @@ def plan(
             step.
         only: ``seeds`` leaves the units out, which takes half the time; ``both``.
     """
-    if not difference or not np.isfinite(difference):
+    if not difference or not np.isfinite(difference) or seeds < 2:  # one seed says nothing about the spread of seeds
         return Plan(difference, None, None)
     level = 0.05 / comparisons
     by_seeds = _smallest(lambda s: power(parts, difference, seeds=s, units=units, level=level), 2, MOST_SEEDS)
     by_units = None
-    if seeds > 1 and only == "both":
+    if only == "both":
         by_units = _smallest(lambda g: power(parts, difference, seeds=seeds, units=g, level=level), 10, MOST_UNITS)
     return Plan(difference, by_seeds, by_units)
 
@@ -79,9 +79,9 @@ def power(parts: Components, difference: float, *, seeds: int, units: int, level
 @lru_cache(maxsize=256)
 def _draws(seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     even = (np.arange(_STUDIES) + 0.5) / _STUDIES
-    shuffled = np.random.default_rng(5).permutation(even)
+    spread_out = (np.arange(_STUDIES) + 0.5) * (np.sqrt(5) - 1) / 2 % 1  # with ``even``, fills the square evenly
     spreads = (np.arange(_SPREADS) + 0.5) / _SPREADS
-    return stats.norm.ppf(even), stats.chi2.ppf(shuffled, seeds - 1), stats.chi2.ppf(spreads, seeds - 1)
+    return stats.norm.ppf(even), stats.chi2.ppf(spread_out, seeds - 1), stats.chi2.ppf(spreads, seeds - 1)
 
 
 def _smallest(chance: Callable[[int], float], low: int, high: int) -> int | None:

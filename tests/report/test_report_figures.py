@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from synthetic_study import make_study
+
+from sizewise.report.build import assemble
+from sizewise.report.chart import Figure, LeftOut
+from sizewise.report.figures.theory import TRUE_PROPORTIONS, penalties, penalty_curves
+from sizewise.report.gallery import error_map
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("studies")
+    wide = make_study(folder / "wide", cases=12, seeds=2, overlays=0)
+    small = make_study(folder / "small", data=("one",), cases=12, seeds=2, weights=("0.1", "1"), overlays=0)
+    return {"wide": assemble(wide), "small": assemble(small)}
+
+
+def by_name(report):
+    return {one.name: one for one in report.figures}
+
+
+def test_every_figure_is_there_or_says_why_not(reports):
+    names = {
+        "differences", "critical-difference", "violins", "weights", "sizes", "size-errors", "radar", "validation", "cost",
+        "penalties", "temperature",
+    }  # fmt: skip
+    wide, small = by_name(reports["wide"]), by_name(reports["small"])
+    assert set(wide) == set(small) == names
+    assert {name for name, one in wide.items() if isinstance(one, LeftOut)} == {"weights"}
+    assert {name for name, one in small.items() if isinstance(one, LeftOut)} == {"radar", "critical-difference"}
+    assert all(one.why.endswith(".") or ")" in one.why for one in small.values() if isinstance(one, LeftOut))
+
+
+def test_every_figure_has_its_numbers(reports):
+    for report in reports.values():
+        for one in report.figures:
+            if isinstance(one, Figure):
+                assert len(one.rows) > 0
+                assert {len(row) for row in one.rows} == {len(one.columns)}
+                for view in one.views:
+                    for panel in view.panels:
+                        for mark in panel.marks:
+                            assert len(mark.x) == len(mark.y)
+                            assert len(mark.text) in (0, len(mark.x))
+
+
+def test_limits_of_agreement_are_bias_and_two_standard_deviations(reports):
+    figure = by_name(reports["small"])["sizes"]
+    row = dict(zip(figure.columns, figure.rows[0], strict=True))
+    assert row["upper_limit"] - row["bias"] == pytest.approx(row["bias"] - row["lower_limit"])
+    marks = figure.views[0].panels[0].marks
+    bias = next(mark for mark in marks if mark.label == "bias")
+    assert bias.y[0] == pytest.approx(100 * row["bias"], rel=1e-3)
+
+
+def test_weight_curves_have_one_point_per_weight(reports):
+    figure = by_name(reports["small"])["weights"]
+    lines = {m.label: m for m in figure.views[0].panels[0].marks if m.kind == "line" and not m.dashed}
+    assert set(lines) == {"DiceCE", "RCE"}
+    assert list(lines["RCE"].x) == [0.1, 1.0]
+
+
+@pytest.mark.parametrize("true", TRUE_PROPORTIONS)
+def test_explicit_penalties_are_smallest_at_the_truth_and_dice_bias_is_not(true):
+    predicted = np.linspace(0.001, 0.999, 999)
+    curves = penalty_curves(predicted, true)
+    for name in ("KL", "L1"):
+        assert predicted[curves[name].argmin()] == pytest.approx(true, abs=1e-3)
+    assert curves["DB₁"].argmin() == 0  # an empty foreground
+    assert curves["DB"].argmin() in (0, len(predicted) - 1)  # all pixels in the larger region
+    assert penalties().views[penalties().shown].label == "0.10"
+
+
+def test_error_map_tells_missed_from_false():
+    target = np.array([[0, 1, 1], [0, 2, 2]])
+    predicted = np.array([[1, 1, 0], [0, 2, 1]])
+    assert error_map(target, predicted).tolist() == [[3, 1, 2], [0, 1, 4]]
+
+
+def test_paper_numbers_stand_beside_ours(reports):
+    tables = {table.name: table for table in reports["wide"].page.paper_tables}
+    table = tables["paper-kvasir-seg-dsc"]
+    assert "Table 2" in table.title
+    row = next(row for row in table.rows if row[0].text == "RCE")  # the paper's RCE with L1, R50-FPN on Kvasir
+    assert row[1].text == "90.7 ± 0.4"
+    assert row[1].rank == "best"
+    assert table.columns[1] == "paper: fpn-resnet50"
+    assert row[3].text != "–"
+    assert not reports["small"].page.paper_tables
+
+
+def test_class_table_has_region_sizes_and_the_mean(reports):
+    table = reports["small"].page.class_tables[0]
+    assert table.columns == ["loss", "polyp", "vessel", "mean"]
+    assert table.rows[0][0].text == "mean region size (%)"
+    polyp, vessel, mean = (float(cell.text.split()[0]) for cell in table.rows[1][1:])
+    assert mean == pytest.approx((polyp + vessel) / 2, abs=0.011)

@@ -1,0 +1,50 @@
+"""The runs of a study: each loss with the options that it has, each with a name of its own."""
+
+import pytest
+
+from sizewise.errors import BadInput
+from sizewise.study.config import StudyConfig
+from sizewise.study.grid import loss_settings, plan_runs
+
+
+def study(**options):
+    return StudyConfig(**({"data": ("synthetic",), "losses": ("CE", "RCE"), "seeds": (0, 1)} | options))
+
+
+def test_weights_and_temperatures_go_to_the_losses_that_have_them():
+    found = loss_settings(study(losses=("CE", "DiceCE", "RCE"), weights=(0.1, 1.0), temperatures=(1.0, 10.0)))
+    words = [(one["loss"], one.get("weight"), dict(one.get("loss_options", ())).get("temperature")) for one in found]
+    assert words == [
+        ("CE", None, None),
+        ("DiceCE", 0.1, None),
+        ("DiceCE", 1.0, None),
+        ("RCE", 0.1, 1.0),
+        ("RCE", 0.1, 10.0),
+        ("RCE", 1.0, 1.0),
+        ("RCE", 1.0, 10.0),
+    ]
+
+
+def test_runs_go_seed_by_seed_with_unique_names_and_the_study_s_settings():
+    runs = plan_runs(study(settings=(("epochs", 3), ("size", "32x32"))))
+    assert [(run.config.seed, run.config.loss) for run in runs] == [(0, "CE"), (0, "RCE"), (1, "CE"), (1, "RCE")]
+    assert len({run.name for run in runs}) == 4
+    assert {(run.config.epochs, run.config.size) for run in runs} == {(3, (32, 32))}
+    assert len({id(run.dataset) for run in runs}) == 1  # opened once
+
+
+def test_a_run_has_the_name_that_it_would_have_alone():
+    """What is shared between runs, as the patch of volumes, must not change their hash."""
+    from sizewise.train.resolve import resolve
+
+    run = plan_runs(study(data=("synthetic-3d",), seeds=(3,)))[1]
+    alone, _ = resolve({"data": "synthetic-3d", "loss": "RCE", "seed": 3})
+    assert run.config == alone
+    assert run.name.endswith(alone.hash)
+
+
+def test_an_unknown_loss_or_model_is_said_before_anything_runs():
+    with pytest.raises(BadInput, match=r"no loss 'RCEE'.*Did you mean 'RCE'"):
+        plan_runs(study(losses=("CE", "RCEE")))
+    with pytest.raises(BadInput, match="no model 'unett'"):
+        plan_runs(study(models=("unett",)))

@@ -1,0 +1,65 @@
+"""Device, precision, processes."""
+
+import logging
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from sizewise.errors import BadInput
+from sizewise.train.config import RunConfig, Runtime
+from sizewise.train.machine import ending_together, make_fabric, settle_precision
+
+CONFIG = RunConfig(data="synthetic")
+CPU = Runtime(accelerator="cpu")
+
+
+def test_the_cpu_is_float32_unless_told_otherwise():
+    assert settle_precision(CONFIG, CPU).precision == "float32"
+    assert settle_precision(replace(CONFIG, precision="bfloat16"), CPU).precision == "bfloat16"
+    fabric = make_fabric(CONFIG, CPU)
+    assert fabric.device == torch.device("cpu")
+    with make_fabric(replace(CONFIG, precision="bfloat16"), CPU).autocast():
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
+    assert logging.getLogger("lightning_fabric").level == logging.WARNING
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_no_gpu_here():
+    with pytest.raises(
+        BadInput, match=r"--device cuda was asked for, but torch finds no CUDA GPU here. Use --device cpu"
+    ):
+        make_fabric(CONFIG, Runtime(accelerator="cuda"))
+
+
+@pytest.mark.parametrize(
+    ("runtime", "message"),
+    [
+        ({"accelerator": "gpu"}, "--device must be auto, cpu or cuda, got 'gpu'"),
+        ({"devices": 0}, "--devices and --nodes must be at least 1"),
+        ({"devices": 3}, "--batch-size 8 is shared by 3 devices; make it a multiple"),
+        ({"nodes": 2}, "--nodes 2: start the command on each machine with torchrun"),
+        ({"workers": -1}, "--workers at least 0"),
+    ],
+)
+def test_machines_that_make_no_sense(runtime, message, monkeypatch):
+    for name in ("MASTER_ADDR", "SLURM_NTASKS", "TORCHELASTIC_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(BadInput, match=message):
+        make_fabric(CONFIG, replace(CPU, **runtime))
+
+
+def test_a_failure_of_the_first_process_ends_those_it_started():
+    killed = []
+    processes = [SimpleNamespace(kill=lambda: killed.append(1)) for _ in range(3)]
+    fabric = SimpleNamespace(strategy=SimpleNamespace(launcher=SimpleNamespace(procs=processes)))
+    with ending_together(fabric):
+        pass
+    assert not killed
+    with pytest.raises(KeyboardInterrupt), ending_together(fabric):
+        raise KeyboardInterrupt
+    assert killed == [1, 1, 1]
+    alone = SimpleNamespace(strategy=SimpleNamespace(launcher=None))
+    with pytest.raises(BadInput), ending_together(alone):
+        raise BadInput("x")

@@ -1,0 +1,90 @@
+"""The recipe that fits, the user's own words on top, and what does not fit said before any data is read."""
+
+import numpy as np
+import pytest
+from data.layouts.cityscapes import write_cityscapes
+from data.layouts.decathlon_layout import write_pancreas
+from data.layouts.idrid import write_idrid
+from data.layouts.image_folder import write_multiclass_folder
+from data.layouts.kvasir_seg import write_kvasir_seg
+from data.layouts.retinal_lesions import write_retinal_lesions
+
+from sizewise.errors import BadInput
+from sizewise.train.resolve import patch_for, resolve
+from sizewise.train.task import make_criterion, make_task
+
+
+def test_the_users_words_are_on_top_of_the_recipe(tmp_path):
+    data = write_kvasir_seg(tmp_path / "data")
+    config, dataset = resolve({"data": str(data), "epochs": 3, "model": "R50-UNet", "encoder_weights": "none"})
+    assert (config.recipe, config.epochs, config.learning_rate, config.size) == ("polyp", 3, 1e-4, (352, 352))
+    assert config.model == "unet-resnet50"
+    assert dict(config.loss_options) == {"class_reduction": "mean"}
+    config, _ = resolve({"data": str(data), "loss_options": (("temperature", 5.0),)}, dataset=dataset)
+    assert dict(config.loss_options) == {"class_reduction": "mean", "temperature": 5.0}
+
+
+def test_a_network_without_an_encoder_has_no_encoder_weights(tmp_path):
+    config, _ = resolve({"data": str(write_kvasir_seg(tmp_path / "data")), "model": "monai-unet"})
+    assert config.encoder_weights == "none"
+
+
+def test_the_data_has_one_name_from_wherever_it_is_called(tmp_path, monkeypatch):
+    write_multiclass_folder(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    names = {resolve({"data": name, "recipe": "demo"})[0].data for name in ("data", "./data/", str(tmp_path / "data"))}
+    assert names == {str((tmp_path / "data").resolve())}
+
+
+def test_volumes_get_a_patch_that_the_model_can_halve(tmp_path):
+    config, _ = resolve({"data": str(write_pancreas(tmp_path)), "model": "monai-unet-small"})
+    assert config.patch == (8, 8, 8)  # the volumes are 8 x 7 x 5, and the model wants multiples of 4
+    assert config.spacing == ()  # all have the same
+
+
+@pytest.mark.parametrize("shape", [(512, 512, 100), (36, 50, 35), (8, 8, 8), (600, 20, 20), (20, 1000, 1000)])
+@pytest.mark.parametrize("multiple", [4, 16, 32])
+def test_patches_are_multiples_no_larger_than_asked(shape, multiple):
+    patch = patch_for(np.array(shape), multiple)
+    assert all(length % multiple == 0 and length >= multiple for length in patch)
+    assert np.prod(patch) <= 1.2 * 128**3
+    if np.prod(np.array(shape) + multiple) <= 128**3:
+        assert all(length >= wanted for length, wanted in zip(patch, shape, strict=True))
+
+
+def task_of(data, **given):
+    config, dataset = resolve({"data": str(data), "model": "monai-unet-small"} | given)
+    return config, make_task(config, dataset)
+
+
+def test_what_the_network_has_to_give(tmp_path):
+    config, retinal = task_of(write_retinal_lesions(tmp_path / "retinal"), loss="DiceCE")
+    assert (retinal.sigmoid, retinal.multilabel, retinal.out_channels) == (True, False, 1)
+    assert make_criterion(config, retinal).activation == "sigmoid"
+    _, idrid = task_of(write_idrid(tmp_path / "idrid"))
+    assert (idrid.sigmoid, idrid.multilabel, idrid.out_channels) == (True, True, 5)
+    _, several = task_of(write_multiclass_folder(tmp_path / "several"))
+    assert (several.sigmoid, several.out_channels, list(several.names)) == (False, 4, [1, 2, 3])
+    _, street = task_of(write_cityscapes(tmp_path / "street"))
+    assert (street.out_channels, street.names[0], street.names[18]) == (19, "road", "bicycle")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"activation": "sigmoid"}, "--activation sigmoid makes one channel of a binary problem; .* has 4 classes"),
+        ({"size": (8, 8, 8)}, "--size must have 2 numbers for 2D data, got 3"),
+        ({"spacing": (1.0,)}, "--spacing must have 2 numbers"),
+        ({"loss": "DICE-CE"}, "--loss DICE-CE: "),
+        ({"loss": "CE", "weight": 0.5}, "--loss CE: .*weight"),
+        ({"loss": "RCE", "loss_options": (("scope", "world"),)}, "scope must be one of .* got 'world'"),
+    ],
+)
+def test_what_does_not_fit(tmp_path, given, message):
+    with pytest.raises(BadInput, match=message):
+        task_of(write_multiclass_folder(tmp_path / "data"), recipe="demo", **given)
+
+
+def test_multi_label_data_cannot_be_softmax(tmp_path):
+    with pytest.raises(BadInput, match=r"is multi-label.*With --merge they become one class"):
+        task_of(write_idrid(tmp_path / "data"), activation="softmax")
