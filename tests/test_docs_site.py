@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 from html.parser import HTMLParser
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -188,6 +188,23 @@ def test_public_methods_say_what_they_do(owner):
     names = {one for base in ours for one in vars(base) if not one.startswith("_")}
     silent = [one for one in names if callable(getattr(kind, one)) and not inspect.getdoc(getattr(kind, one))]
     assert not silent, f"{owner}: {', '.join(silent)} have no docstring"
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ("Adds.\n>>> 1 + 1\n2", "Adds.\n\n```pycon\n>>> 1 + 1\n2\n```"),
+        ("See :class:`~a.b.Dice` of (N, *S) and ``(N, *S)``.", "See `Dice` of (N, \\*S) and ``(N, *S)``."),
+        ("Files::\n\n    a/b\n      c\n\nand more", "Files:\n\n```text\na/b\n  c\n```\n\nand more"),
+        ("== ===\na  b|c\n== ===\n1  2\n== ===", "| a | b\\|c |\n|---|---|\n| 1 | 2 |"),
+    ],
+)
+def test_docstrings_become_markdown(written, wanted):
+    pytest.importorskip("griffe", reason="griffe is not installed: pip install '.[docs]'")
+    spec = spec_from_file_location("docstrings_hook", DOCS / "hooks" / "docstrings.py")
+    hook = module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    assert hook.to_markdown(written) == wanted
 
 
 # What the pages show

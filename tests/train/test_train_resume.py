@@ -194,6 +194,20 @@ def test_killed_before_the_first_save_it_starts_again(data, whole, tmp_path, mon
     assert_same_result(folder, whole)
 
 
+def test_the_schedule_goes_on_where_it_was(data, tmp_path, monkeypatch):
+    """Every validation counts as a plateau: 1, 1/2, 1/4 of the rate."""
+    from sizewise.train.schedule import Schedule
+
+    monkeypatch.setattr(Schedule, "after_validation", lambda self, loss: setattr(self, "factor", self.factor / 2))
+    folder, settings = tmp_path / "run", SETTINGS | {"learning_rate": 0.004}
+    with monkeypatch.context() as patch:
+        patch.setattr("sizewise.train.history.Board.add", lambda self, row: 1 / (2 - row["epoch"]))
+        with pytest.raises(ZeroDivisionError):
+            train_tiny(data, folder, **settings)
+    train_tiny(data, folder, resume=True, **settings)
+    assert [row["learning_rate"] for row in history_without_times(folder)] == [0.004, 0.002, 0.001]
+
+
 def test_killed_after_the_last_epoch_only_the_scores_are_left_to_do(data, whole, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:

@@ -60,6 +60,8 @@ def class_tables(scores: Scores, sizes: Sizes) -> list[Table]:
             note = "The first row is the mean share of the image that the class covers. Mean over cases and seeds."
             if metric == "iou_pooled":
                 note = "Intersection and union summed over all cases before dividing, as Cityscapes has it."
+            if len(scores.class_ids(arena)) > MANY_CLASSES:
+                note += f" The first {MANY_CLASSES} of {len(scores.class_ids(arena))} classes; the mean is over all."
             title = f"{word} (%) of each class on {name}"
             tables.append(Table(f"classes-{arena + 1}-{metric}", title, columns, [proportions, *rows], note))
     return tables

@@ -26,6 +26,7 @@ def draw_curves(path: Path, rows: Sequence[Row], *, title: str, classes: Mapping
     for axes, name in ((losses, "loss"), (scores, "validation DSC"), (sizes, "predicted − true proportion")):
         axes.set_title(name, fontsize=10, loc="left")
         axes.set_xlabel("epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.spines[["top", "right"]].set_visible(False)
         if len(axes.get_lines()) > (1 if axes is sizes else 0) and len(classes) <= 12:
             axes.legend(frameon=False, fontsize=8)

@@ -16,7 +16,8 @@ def violins(scores: Scores) -> Figure | LeftOut:
     title = "DSC of the cases"
     if not len(scores.of("dsc").known.value):
         return LeftOut("violins", title, SECTION, "the table has no DSC.")
-    views, rows = [], []
+    views: list[View] = []
+    rows: list[list] = []
     for label, arena, class_id in _views(scores):
         entry, value = _values(scores, arena, class_id)
         marks: list[Mark] = []
@@ -28,6 +29,8 @@ def violins(scores: Scores) -> Figure | LeftOut:
             rows.append([label, scores.entries[one], len(values), low, q1, median, q3, high, float(values.mean())])
             marks += _violin(at, one, scores.entries[one], values, (q1, median, q3))
             ticks.append((float(at), scores.entries[one]))
+        if len(views) == MOST_VIEWS:
+            continue  # the numbers go on
         views.append(View(label, [Panel(marks, y_label="DSC (%)", x_ticks=ticks, y_range=(-2, 102))]))
     return Figure(
         "violins",
@@ -90,7 +93,7 @@ def _views(scores: Scores) -> list[tuple[str, int, int | None]]:
         ids = scores.class_ids(at)
         if len(ids) > 1:
             views += [(f"{name}: {scores.class_name(at, one)}", at, one) for one in ids]
-    return views[:MOST_VIEWS]
+    return views
 
 
 def _values(scores: Scores, arena: int, class_id: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from sizewise.report.gallery import CLASS_COLOURS, ERROR_COLOURS, ShownCase, err
 
 COLUMNS = ("data", "place", "case", "loss", "seed", "dsc")
 MOST_LOSSES = 8
+KEY = "predictions: blue right, yellow missed, red false alarm, pink wrong class"
 
 
 def overlay_rows(groups: dict[str, list[ShownCase]]) -> list[list[Any]]:
@@ -33,11 +34,11 @@ def draw_overlays(groups: dict[str, list[ShownCase]], folder: Path) -> list[Path
         chosen = {"worst": cases[0], "median": cases[(len(cases) - 1) // 2], "best": cases[-1]}
         losses = list(cases[0].files)[:MOST_LOSSES]
         with rc_context(STATIC_STYLE):
-            wide, tall = 1.5 * (len(losses) + 1), 1.75 * len(chosen) + 0.35
+            wide, tall = 1.5 * (len(losses) + 1), 1.75 * len(chosen) + 0.4
             canvas = Canvas(figsize=(wide, tall))
             grid = canvas.subplots(len(chosen), len(losses) + 1, squeeze=False)
             canvas.subplots_adjust(
-                left=0.01, right=0.99, bottom=0.25 / tall, top=1 - 0.5 / tall, wspace=0.06, hspace=0.3
+                left=0.01, right=0.99, bottom=0.35 / tall, top=1 - 0.45 / tall, wspace=0.06, hspace=0.3
             )
             for row, (word, one) in zip(grid, chosen.items(), strict=True):
                 overlays = {loss: read_overlay(one.files[loss]) for loss in losses}
@@ -50,8 +51,8 @@ def draw_overlays(groups: dict[str, list[ShownCase]], folder: Path) -> list[Path
                     score = one.scores[loss]
                     below = f"DSC {100 * score:.1f} %" if np.isfinite(score) else "no DSC"
                     _picture(axes, _blend(overlay.image, kinds, ERROR_COLOURS), loss, below)
-            heading = f"{arena}: predictions right (blue), missed (yellow), false alarm (red), wrong class (pink)"
-            canvas.text(0.01, 1 - 0.08 / tall, plain(heading), fontsize=9, va="top")
+            canvas.text(0.01, 1 - 0.05 / tall, plain(arena), fontsize=8.5, va="top")
+            canvas.text(0.01, 0.06 / tall, KEY, fontsize=6.5, color="#444444")
             for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 130})):
                 paths.append(folder / f"overlays-{number}.{ending}")
                 canvas.savefig(paths[-1], **options)

@@ -18,9 +18,10 @@ def agreement(scores: Scores, sizes: Sizes) -> Figure | LeftOut:
     if not len(sizes.true):
         return LeftOut("sizes", title, SECTION, "the table has no size errors.")
     regions = _regions(scores, sizes)
-    panels_in_all = sum(len(np.unique(sizes.part.entry[_of(sizes, *region)])) for region in regions)
+    panels_in_all = sum(len(np.unique(sizes.part.entry[_of(sizes, *region)])) for region in regions[:MOST_VIEWS])
     dots = max(20, min(250, MOST_DOTS // max(1, panels_in_all)))
-    views, rows = [], []
+    views: list[View] = []
+    rows: list[list] = []
     for arena, class_id in regions:
         chosen = _of(sizes, arena, class_id)
         name = _region_name(scores, arena, class_id)
@@ -67,14 +68,16 @@ def agreement(scores: Scores, sizes: Sizes) -> Figure | LeftOut:
                 ),
             ]
             panels.append(Panel(marks, loss, "true size (% of the image)", "predicted − true (points)"))
-        views.append(View(name, _same_range(panels)))
+        if len(views) < MOST_VIEWS:
+            views.append(View(name, _same_range(panels)))
     left_out = f" {sizes.unknown} values are left out: their true size is not in the table." if sizes.unknown else ""
     return Figure(
         "sizes",
         title,
         "Each dot is a case (a sample where there are many). The line is the bias, the mean of predicted minus true "
         "size; 95 % of the cases are expected between the dashed limits of agreement (bias ± 1.96 standard deviations)."
-        + left_out,
+        + left_out
+        + _limited(len(regions)),
         SECTION,
         views,
         [
@@ -100,7 +103,8 @@ def error_by_size(scores: Scores, sizes: Sizes) -> Figure | LeftOut:
     if present.sum() < 2:
         return LeftOut("size-errors", title, SECTION, "no case has a region whose true size is known.")
     dsc = _dsc_beside(scores, sizes.part)
-    views, rows = [], []
+    views: list[View] = []
+    rows: list[list] = []
     for arena, class_id in _regions(scores, sizes):
         chosen = _of(sizes, arena, class_id) & present
         if chosen.sum() < 2:
@@ -146,18 +150,25 @@ def error_by_size(scores: Scores, sizes: Sizes) -> Figure | LeftOut:
             Panel([zero, *error_marks], "size error", axis, "(predicted − true) / true (%)", x_log=True),
             Panel(score_marks, "overlap", axis, "mean DSC (%)", x_log=True),
         ]
-        views.append(View(name, panels))
+        if len(views) < MOST_VIEWS:
+            views.append(View(name, panels))
     return Figure(
         "size-errors",
         title,
         f"Regions from small to large, in up to {BINS} groups of equally many. Below 0 the loss makes such regions too "
-        "small, above 0 too large.",
+        "small, above 0 too large." + _limited(len(_regions(scores, sizes))),
         SECTION,
         views,
         ["region", "loss", "bin", "from_proportion", "to_proportion", "values", "mean_relative_error", "mean_dsc"],
         rows,
         choose="data and class",
     )
+
+
+def _limited(regions: int) -> str:
+    if regions <= MOST_VIEWS:
+        return ""
+    return f" The first {MOST_VIEWS} of {regions} regions are drawn; the numbers of all are in the table behind."
 
 
 def _dsc_beside(scores: Scores, part: Part) -> np.ndarray:
@@ -183,7 +194,7 @@ def _dsc_beside(scores: Scores, part: Part) -> np.ndarray:
 
 def _regions(scores: Scores, sizes: Sizes) -> list[tuple[int, int]]:
     found = np.unique(np.stack([sizes.part.arena, sizes.part.class_id]), axis=1).T
-    return [(int(arena), int(class_id)) for arena, class_id in found][:MOST_VIEWS]
+    return [(int(arena), int(class_id)) for arena, class_id in found]
 
 
 def _of(sizes: Sizes, arena: int, class_id: int) -> np.ndarray:
