@@ -28,7 +28,7 @@ bench: $(VENV)/installed-dev  ## speed and memory against the peers, on this mac
 	$(BIN)/sizewise bench
 
 docs: $(VENV)/installed-dev  ## the documentation site, in site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

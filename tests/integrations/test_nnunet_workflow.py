@@ -122,10 +122,20 @@ def check_scores_of_validation(root, tmp_path):
     """``sizewise evaluate`` on nnU-Net's folders finds the Dice scores that nnU-Net found."""
     validation = model(root, SOFTMAX, TRAINED) / "fold_0" / "validation"
     truth = root / "preprocessed" / f"Dataset{SOFTMAX}_Balls" / "gt_segmentations"
-    (tmp_path / "truth").mkdir()
-    for predicted in validation.glob("*.nii.gz"):  # of all cases, a fold validates its own
-        (tmp_path / "truth" / predicted.name).symlink_to(truth / predicted.name)
-    command = ["evaluate", "--pred", validation, "--target", tmp_path / "truth", "--out", tmp_path, "--jobs", "1"]
+    # of all cases, a fold validates its own
+    command = [
+        "evaluate",
+        "--pred",
+        validation,
+        "--target",
+        truth,
+        "--cases",
+        "predicted",
+        "--out",
+        tmp_path,
+        "--jobs",
+        "1",
+    ]
     done = subprocess.run([sys.executable, "-m", "sizewise.cli.main", *command], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with (tmp_path / "cases.csv").open() as file:
@@ -140,6 +150,27 @@ def check_scores_of_validation(root, tmp_path):
     }
     assert len(theirs) == 4  # two cases, two classes
     assert ours == pytest.approx(theirs)
+    check_report(root, tmp_path)
+
+
+def check_report(root, tmp_path):
+    """``sizewise report`` on the folder that nnU-Net predicted into."""
+    predicted = model(root, SOFTMAX, TRAINED).parent / f"{TRAINED}-predicted"
+    truth = root / "raw" / f"Dataset{SOFTMAX}_Balls" / "labelsTs"
+    command = [
+        "report",
+        "--pred",
+        f"nnunet={predicted}",
+        "--target",
+        truth,
+        "--out",
+        tmp_path / "report",
+        "--jobs",
+        "1",
+    ]
+    done = subprocess.run([sys.executable, "-m", "sizewise.cli.main", *command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "nnunet" in (tmp_path / "report" / "report.md").read_text()
 
 
 def check_scores_of_test_images(root):

@@ -103,6 +103,26 @@ def test_one_loss_and_one_seed_are_no_comparison(tmp_path):
     assert "One seed cannot separate RCE from luck" in few.page.verdict[0].sentences[0]
 
 
+def test_a_study_that_is_not_finished_has_a_report(tmp_path):
+    study = make_study(tmp_path, data=("one",), cases=12, seeds=2, runs=False, losses=("CE", "Dice", "RCE"))
+    table = study / "results.csv"
+    lines = [line.split(",") for line in table.read_text().splitlines(keepends=True)]
+    runs = (("CE", "0"), ("Dice", "0"), ("RCE", "1"))
+    table.write_text("".join(",".join(line) for line in lines if line[0] == "run" or (line[3], line[5]) in runs))
+    verdict = assemble(study).page.verdict
+    assert verdict[-1].sentences == ["one: RCE has no seed in common with CE, so it is not compared."]
+    assert "Dice" in verdict[0].sentences[0]
+    table.write_text("".join(",".join(line) for line in lines if line[3] != "CE"))  # the study's reference failed
+    assert "The study's reference CE has no results." in assemble(study).page.verdict[-1].sentences
+
+
+def test_patients_are_what_is_resampled(tmp_path):
+    study = make_study(tmp_path, data=("one",), cases=24, seeds=2, runs=False, losses=("CE", "RCE"))
+    (study / "groups.json").write_text(json.dumps({"one": {f"case {i:03d}": f"patient {i // 2}" for i in range(24)}}))
+    said = assemble(study).page.verdict[0]
+    assert "of 12 patients" in " ".join([*said.claims, *said.sentences])
+
+
 def label_maps(folder, shift):
     folder.mkdir()
     for number in range(3):

@@ -48,3 +48,15 @@ def test_an_unknown_loss_or_model_is_said_before_anything_runs():
         plan_runs(study(losses=("CE", "RCEE")))
     with pytest.raises(BadInput, match="no model 'unett'"):
         plan_runs(study(models=("unett",)))
+
+
+def test_groups_are_written_for_the_statistics(tmp_path):
+    import json
+    from dataclasses import replace
+
+    from sizewise.study.folder import write_groups
+
+    run = plan_runs(study(seeds=(0,)))[0]
+    cases = (replace(run.dataset.cases[0], group="patient 7"), *run.dataset.cases[1:3])
+    write_groups(tmp_path, [replace(run, dataset=replace(run.dataset, cases=cases))])
+    assert json.loads((tmp_path / "groups.json").read_text()) == {"synthetic": {cases[0].name: "patient 7"}}

@@ -27,6 +27,7 @@ def command(
 ) -> None:
     """Compare losses: run all of them with several seeds under one protocol, and report what can be concluded."""
     from sizewise.cli.report_screen import show_report
+    from sizewise.cli.show import show_findings_of
     from sizewise.errors import BadInput
     from sizewise.report.build import build_report
     from sizewise.study.compare import compare
@@ -54,7 +55,9 @@ def command(
         jobs=jobs,
         address=address,
     )
-    show_report(build_report(out))
+    page = build_report(out)
+    show_findings_of(page.with_suffix(".md"))
+    show_report(page)
     if failed:
         print(f"{len(failed)} runs failed; why is in {out}/runs/*/failed.json. Run this again to retry them.")
         raise typer.Exit(1)

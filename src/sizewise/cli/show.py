@@ -1,9 +1,11 @@
 """Tables and next steps on the screen."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +21,23 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
     if not console.is_terminal:
         console = Console(width=200)
     console.print(table)
+
+
+def show_findings_of(report: Path) -> None:
+    """Print the verdict and the tables of scores of a report.md."""
+    lines = report.read_text(encoding="utf-8").splitlines()
+    wanted = {"## Verdict", "## Scores"}
+    shown: list[str] = []
+    within = False
+    for line in lines:
+        if line.startswith(("## ", "### Each loss", "### Ranking")):
+            within = line in wanted
+        if within:
+            shown.append(line.replace("<u>", "").replace("</u>", ""))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    console.print(Markdown("\n".join(shown)))
 
 
 def show_next(*commands: str) -> None:

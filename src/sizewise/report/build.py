@@ -69,8 +69,8 @@ def assemble(study: Path, *, reference: str = "") -> Report:
     scores = label_results(read_results(study / "results.csv"))
     runs = [read_run(folder, labels=scores.labels) for folder in run_folders(study)]
     name_classes(scores, runs, settings)
-    chosen = reference or str(settings.get("reference", ""))
-    conclusions = conclude(scores, reference=chosen, groups=read_groups(study))
+    usual = str(settings.get("reference", ""))
+    conclusions = conclude(scores, reference=reference, usual=usual, groups=read_groups(study))
     figures = make_figures(scores, runs, conclusions)
     shown = shown_cases(runs, scores)
     page = make_page(settings, scores, runs, conclusions, figures, shown, study=study)

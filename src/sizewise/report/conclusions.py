@@ -1,22 +1,22 @@
 """What the statistics say, in the forms of the report: sentences, tables and figures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sizewise.errors import BadInput
 from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.figures.critical import critical
 from sizewise.report.figures.differences import differences
+from sizewise.report.ranking import rank_losses, ranking_said, ranking_table
 from sizewise.report.scores import Scores
 from sizewise.report.table import Cell, Table
+from sizewise.report.verdict import VerdictGroup, capital
 from sizewise.study.statistics.paired import Comparison, compare, default_reference
-from sizewise.study.statistics.ranking import Ranking, rank
 from sizewise.study.statistics.table import Scores as Arranged
 from sizewise.study.statistics.table import arrange
 from sizewise.study.statistics.verdict import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
 
 METRIC = "dsc"
-FEW_SEEDS = 5
 METHODS = (
     "A score is the mean over the cases of a class, then over classes, then over seeds; ± is the standard deviation "
     "over seeds. Where neither the truth nor the prediction has a class, the case has no value; a missed or invented "
@@ -26,25 +26,6 @@ METHODS = (
     "bootstrap, corrected for all comparisons by Holm's method, is below 0.05. The Wilcoxon signed-rank test is over "
     "cases, with seeds averaged, so it is about these very runs.",
 )
-
-
-@dataclass(frozen=True)
-class VerdictGroup:
-    """The verdict on one data set and model, or over all.
-
-    Attributes:
-        title: which; empty where there is one.
-        lead: the main sentence.
-        claims: what is shown, with its intervals.
-        sentences: what is not shown, or notes.
-        details: what the sentences are.
-    """
-
-    title: str
-    lead: str
-    claims: Sequence[str] = ()
-    sentences: Sequence[str] = ()
-    details: str = "Notes"
 
 
 @dataclass(frozen=True)
@@ -58,49 +39,77 @@ class Conclusions:
 
 
 def conclude(
-    scores: Scores, *, reference: str = "", groups: Mapping[str, Mapping[str, str]] | None = None
+    scores: Scores,
+    *,
+    reference: str = "",
+    usual: str = "",
+    groups: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Conclusions:
     """Compare every loss with the reference on every data set and model.
 
     Args:
         scores: the table.
-        reference: a loss of the study; empty: CE, or the first.
+        reference: the loss that the user named; it must be there.
+        usual: the loss that the study names; where it has no results, CE or the first loss takes its place.
         groups: by data set, the patient of each case, where known.
     """
-    arranged: dict[str, Arranged] = {}
-    for arena, data, model in zip(scores.arenas, scores.data, scores.models, strict=True):
-        if ((scores.of(METRIC).known.arena) == scores.arenas.index(arena)).any():
-            arranged[arena] = arrange(scores.results, data=data, model=model, metric=METRIC)
+    known = set(scores.of(METRIC).known.arena.tolist())
+    arranged = {
+        arena: arrange(scores.results, data=scores.data[at], model=scores.models[at], metric=METRIC)
+        for at, arena in enumerate(scores.arenas)
+        if at in known
+    }
     if not arranged:
         said = VerdictGroup("", "Nothing can be concluded: the table has no DSC.")
         return Conclusions([said], [], [differences({}, scores.entries), critical([], scores.entries)], METHODS)
-    chosen = choose_reference(scores, reference)
-    usable = {arena: one for arena, one in arranged.items() if chosen in one.arms}
-    made = compare(*usable.values(), reference=chosen, groups=groups)
-    by_arena = {
+    notes = [f"{arena}: {note}" for arena, one in arranged.items() for note in one.notes]
+    if not reference and usual and usual not in (*scores.entries, *scores.losses):
+        notes.append(f"The study's reference {usual} has no results.")
+        usual = ""
+    chosen = choose_reference(scores, reference or usual)
+    by_arena = _comparisons(arranged, chosen, groups, notes)
+    verdict = [_said(arena if len(arranged) > 1 else "", chosen, found) for arena, found in by_arena.items()]
+    if not verdict:
+        only = (
+            f"{chosen} is the only loss" if len(scores.entries) == 1 else f"no data set has {chosen} and another loss"
+        )
+        verdict = [VerdictGroup("", f"Nothing to compare: {only}.")]
+    if notes:
+        verdict.append(VerdictGroup("", "", (), notes))
+    tables = [_table(by_arena, chosen)] if by_arena else []
+    ranking = rank_losses(list(arranged.values()), groups)
+    if ranking is not None:
+        tables.append(ranking_table(ranking, seeds=min(len(one.seeds) for one in arranged.values())))
+        if len(ranking.data) > 1:
+            verdict.insert(0, ranking_said(ranking))
+    figures = [differences(by_arena, scores.entries), critical(list(arranged.values()), scores.entries)]
+    return Conclusions(verdict, tables, figures, METHODS)
+
+
+def _comparisons(
+    arranged: Mapping[str, Arranged],
+    reference: str,
+    groups: Mapping[str, Mapping[str, str]] | None,
+    notes: list[str],
+) -> dict[str, list[Comparison]]:
+    """By arena, what can be compared; what cannot, as in a study that is not finished, goes into the notes."""
+    usable: dict[str, Arranged] = {}
+    for arena, one in arranged.items():
+        if reference not in one.arms:
+            notes.append(f"{arena}: no run of the reference {reference}, so nothing is compared.")
+            continue
+        shared = (one.present & one.present[one.arm(reference)]).any(axis=1)
+        for arm, keep in zip(one.arms, shared, strict=True):
+            if not keep:
+                notes.append(f"{arena}: {arm} has no seed in common with {reference}, so it is not compared.")
+        kept = tuple(arm for arm, keep in zip(one.arms, shared, strict=True) if keep)
+        usable[arena] = replace(one, arms=kept, values=one.values[shared], present=one.present[shared])
+    made = compare(*usable.values(), reference=reference, groups=groups)
+    found = {
         arena: [each for each in made if (each.data, each.model) == (one.data, one.model)]
         for arena, one in usable.items()
     }
-    by_arena = {arena: found for arena, found in by_arena.items() if found}
-    notes = [f"{arena}: {note}" for arena, one in arranged.items() for note in one.notes]
-    notes += [
-        f"{arena}: no run of the reference {chosen}, so nothing is compared."
-        for arena in arranged
-        if arena not in usable
-    ]
-    groups_said = [_said(arena if len(arranged) > 1 else "", chosen, found) for arena, found in by_arena.items()]
-    if not groups_said:
-        groups_said = [VerdictGroup("", f"Nothing to compare: {chosen} is the only loss.")]
-    if notes:
-        groups_said.append(VerdictGroup("", "", (), notes))
-    tables = [_table(by_arena, chosen)] if by_arena else []
-    ranking = _ranked(list(arranged.values()), groups)
-    if ranking is not None:
-        tables.append(_ranking_table(ranking, seeds=min(len(one.seeds) for one in arranged.values())))
-        if len(ranking.data) > 1:
-            groups_said.insert(0, _ranking_said(ranking))
-    figures = [differences(by_arena, scores.entries), critical(list(arranged.values()), scores.entries)]
-    return Conclusions(groups_said, tables, figures, METHODS)
+    return {arena: each for arena, each in found.items() if each}
 
 
 def choose_reference(scores: Scores, wanted: str) -> str:
@@ -129,7 +138,7 @@ def _said(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGro
     lead = "; ".join(parts) + "." if parts else f"No loss can be shown to differ from {reference}."
     claims = [one.sentence for one in spoken if one.kind in (BETTER, WORSE)]
     others = [
-        _capital(one.sentence) if one.kind in (NOT_SHOWN, ONE_SEED) else one.sentence
+        capital(one.sentence) if one.kind in (NOT_SHOWN, ONE_SEED) else one.sentence
         for one in spoken
         if one.kind not in (BETTER, WORSE)
     ]
@@ -167,53 +176,9 @@ def _table(by_arena: Mapping[str, Sequence[Comparison]], reference: str) -> Tabl
     return Table("comparisons", f"Each loss minus {reference}", columns, rows, note, heads=2)
 
 
-def _ranked(arranged: Sequence[Arranged], groups: Mapping[str, Mapping[str, str]] | None) -> Ranking | None:
-    """None where there is nothing to rank: one loss, or none that every data set has."""
-    try:
-        return rank(arranged, groups=groups)
-    except BadInput:
-        return None
-
-
-def _ranking_said(ranking: Ranking) -> VerdictGroup:
-    lead = (
-        f"Over {len(ranking.data)} data sets {ranking.arms[0]} has the best mean rank: {ranking.mean_ranks[0]:.2f} "
-        f"among {len(ranking.arms)} losses."
-    )
-    share = f"In {100 * ranking.first_share[0]:.0f} % of the studies resampled from this one it has it too."
-    return VerdictGroup("Over all data sets", lead, [], [share, *map(_capital, ranking.notes)])
-
-
-def _ranking_table(ranking: Ranking, *, seeds: int) -> Table:
-    rows = [
-        [
-            Cell(arm),
-            Cell(f"{mean:.2f}", mean),
-            Cell(f"{low:g} to {high:g}", low),
-            Cell(f"{100 * share:.0f} %", share),
-        ]
-        for arm, mean, (low, high), share in zip(
-            ranking.arms, ranking.mean_ranks, ranking.rank_intervals, ranking.first_share, strict=True
-        )
-    ]
-    note = (
-        f"By DSC, over {len(ranking.data)} data set{'s' if len(ranking.data) > 1 else ''}; 1 is best. Places and "
-        f"shares are over studies with resampled cases and seeds; in {100 * ranking.order_share:.0f} % of them the "
-        "whole order is this one."
-    )
-    if seeds < FEW_SEEDS:
-        note += f" With {seeds} seed{'s' if seeds > 1 else ''} these shares are surer than they should be: the luck of "
-        note += "seeds cannot be resampled from so few. The comparisons above allow for it."
-    return Table("ranking", "Ranking", ["loss", "mean rank", "place, 95 %", "comes first"], rows, note)
-
-
 def _signed(value: float) -> str:
     text = f"{value:+.2f}"
     return (text[1:] if float(text) == 0 else text).replace("-", "−")
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
 
 
 def _p(value: float) -> str:

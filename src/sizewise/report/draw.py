@@ -11,6 +11,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
 GREY = "#8A8A8A"
 MOST_IN_LEGEND = 24
+LONGEST_NAME = 28
 MOST_FILES = 4  # views of one figure on paper; the page has them all
 STATIC_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -60,9 +61,10 @@ def paint(view: View, *, title: str, height: float) -> Any:
     rows = -(-count // columns)
     width = 6.4 if count == 1 else 3.9 * columns
     labels = list(dict.fromkeys(m.label for panel in view.panels for m in panel.marks if m.label and m.listed))
-    across = max(1, int(width * 10 / (max(map(len, labels), default=1) + 7)))
-    legend_rows = -(-len(labels) // across) if len(labels) <= MOST_IN_LEGEND else 0
-    bottom, top = 0.62 + 0.2 * legend_rows + (0.5 if any(map(_turned, view.panels)) else 0), 0.58
+    across = max(1, int(width / (0.075 * min(LONGEST_NAME, max(map(len, labels), default=1)) + 0.6)))
+    named = {name for panel in view.panels for _, name in panel.x_ticks}  # ticks that name the marks need no legend
+    legend_rows = -(-len(labels) // across) if len(labels) <= MOST_IN_LEGEND and not set(labels) <= named else 0
+    bottom, top = 0.62 + 0.2 * legend_rows + (0.75 if any(map(_turned, view.panels)) else 0), 0.58
     between = bottom - 0.2 * legend_rows + 0.25
     tall = rows * height * width / columns + top + bottom
     names = max((len(name) for panel in view.panels for _, name in panel.y_ticks), default=0)
@@ -91,7 +93,7 @@ def paint(view: View, *, title: str, height: float) -> Any:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if legend_rows and handles:
-        shown = [plain(label) for label in handles]
+        shown = [short(label) for label in handles]
         canvas.legend(list(handles.values()), shown, loc="lower center", ncols=across, frameon=False, fontsize=8)
     heading = title + (f": {view.label}" if view.label else "")
     canvas.text(0.12 / width, 1 - 0.1 / tall, plain(heading), fontsize=10, va="top")
@@ -105,6 +107,15 @@ def plain(text: str) -> str:
     a\$b\$
     """
     return "".join(letter for letter in text if letter.isprintable()).replace("$", r"\$")
+
+
+def short(name: str) -> str:
+    """A name for a tick or the legend: on paper there is no room for a long one.
+
+    >>> short("x" * 40) == "x" * 27 + "…", short("RCE")
+    (True, 'RCE')
+    """
+    return plain(name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…")
 
 
 def _paint_panel(axes: Any, panel: Panel) -> None:
@@ -130,14 +141,19 @@ def _paint_panel(axes: Any, panel: Panel) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if panel.x_ticks:
         turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if _turned(panel) else {}
-        axes.set_xticks([at for at, _ in panel.x_ticks], [plain(name) for _, name in panel.x_ticks], **turned)
+        axes.set_xticks([at for at, _ in panel.x_ticks], [short(name) for _, name in panel.x_ticks], **turned)
         axes.minorticks_off()
     if panel.y_ticks:
-        axes.set_yticks([at for at, _ in panel.y_ticks], [plain(name) for _, name in panel.y_ticks])
+        axes.set_yticks([at for at, _ in panel.y_ticks], [short(name) for _, name in panel.y_ticks])
     if panel.y_range:
         axes.set_ylim(*panel.y_range)
     if panel.x_range:
         axes.set_xlim(*panel.x_range)
+
+
+def _marker(style: int) -> str:
+    """Another one where the colours start again, so that no two of 64 losses look the same."""
+    return "o" if style < 0 else MARKERS[(style + 3 * (style // len(COLOURS))) % len(MARKERS)]
 
 
 def _log_ticks(axis: Any) -> None:
@@ -152,7 +168,7 @@ def _log_ticks(axis: Any) -> None:
 
 def _turned(panel: Panel) -> bool:
     """Whether the names under the axis are too long to lie flat."""
-    return bool(panel.x_ticks) and max(len(name) for _, name in panel.x_ticks) * len(panel.x_ticks) > 55
+    return bool(panel.x_ticks) and max(len(name) for _, name in panel.x_ticks) * len(panel.x_ticks) > 60
 
 
 def _paint_mark(axes: Any, mark: Mark) -> None:
@@ -167,7 +183,7 @@ def _paint_mark(axes: Any, mark: Mark) -> None:
     elif mark.kind == "area":
         axes.fill(x, y, color=colour, alpha=0.22, linewidth=0, label=label)
     elif mark.kind == "points":
-        marker = MARKERS[mark.style % len(MARKERS)] if mark.style >= 0 else "o"
+        marker = _marker(mark.style)
         faint = {"markersize": 2.6, "alpha": 0.3, "markeredgewidth": 0} if mark.faint else {"markersize": 5}
         axes.plot(x, y, linestyle="", marker=marker, color=colour, label=label, **faint)
         whiskers = [(at, low, high) for at, low, high in zip(x, mark.low, mark.high, strict=False) if low is not None]

@@ -7,9 +7,9 @@ from importlib.resources import files
 from typing import Any
 
 from sizewise.report.chart import Figure, LeftOut
-from sizewise.report.conclusions import VerdictGroup
 from sizewise.report.gallery import script_safe
 from sizewise.report.table import Table
+from sizewise.report.verdict import VerdictGroup
 
 LISTED_ROWS = 150  # of the numbers behind a figure, on the page; all are in its CSV
 SCRIPTS = ("theme.js", "axes.js", "chart.js", "figures.js", "tables.js", "tabs.js", "gallery.js")

@@ -7,7 +7,7 @@ from pathlib import Path
 from sizewise.checks import check_word
 from sizewise.errors import BadInput
 from sizewise.study.config import StudyConfig
-from sizewise.study.folder import open_study, run_state, write_results
+from sizewise.study.folder import open_study, run_state, write_groups, write_results
 from sizewise.study.grid import PlannedRun, plan_runs
 from sizewise.study.screen import Screen
 from sizewise.train.config import Runtime
@@ -58,4 +58,5 @@ def compare(
             start = partial(run_local, jobs=jobs)
         start(folder, runs, runtime=runtime, after_run=screen.after_run)
     write_results(folder, runs)
+    write_groups(folder, runs)
     return [run for run in runs if run_state(folder / "runs" / run.name).word != "finished"]

@@ -5,6 +5,7 @@
 | study.json | the study's settings, and the commands that reproduce it |
 | runs/NAME/ | a run folder each; see ``sizewise.train.run_folder`` |
 | runs/NAME/failed.json | why a run could not be finished; the next try removes it |
+| groups.json | the patient or video of each case, where known |
 | results.csv | the cases of all finished runs, in the order of the study |
 | report.html, … | made from the above |
 """
@@ -80,6 +81,15 @@ def _with_history(folder: Path, word: Literal["begun", "finished"]) -> RunState:
     path = folder / "history.csv"
     rows = read_history(path) if path.exists() else []
     return RunState(word, epoch=int(rows[-1]["epoch"]) if rows else 0, seconds=sum(row["seconds"] for row in rows))
+
+
+def write_groups(folder: Path, runs: list[PlannedRun]) -> None:
+    """The patient or video of each case, where a data set knows it: statistics resample these, not single frames."""
+    by_data = {run.dataset.name: run.dataset for run in runs}
+    groups = {
+        name: {case.name: case.group for case in dataset.cases if case.group} for name, dataset in by_data.items()
+    }
+    write_atomically(folder / "groups.json", json.dumps({name: known for name, known in groups.items() if known}))
 
 
 def write_results(folder: Path, runs: list[PlannedRun]) -> Path:

@@ -20,6 +20,7 @@ const MARKERS = [
   (r) => `M0,${-1.4 * r}L${0.45 * r},${-0.45 * r}L${1.4 * r},0L${0.45 * r},${0.45 * r}L0,${1.4 * r}L${-0.45 * r},${0.45 * r}L${-1.4 * r},0L${-0.45 * r},${-0.45 * r}z`,
 ];
 const DASHES = ["", "7 3", "2 2", "8 3 2 3"];
+const markerOf = (mark) => MARKERS[mark.style < 0 ? 0 : (mark.style + 3 * Math.floor(mark.style / 8)) % 8];
 const styleClass = (mark) => (mark.style < 0 ? "grey" : "c" + (mark.style % 8));
 const dashOf = (mark) => (mark.dashed ? "5 4" : mark.style < 0 ? "" : DASHES[Math.floor(mark.style / 8) % 4]);
 
@@ -94,7 +95,7 @@ const paintMark = (layer, mark, { x, y, points, panel, height }) => {
     const line = shape("path", { d: path }, group);
     if (mark.kind === "line" && dashOf(mark)) line.setAttribute("stroke-dasharray", dashOf(mark));
   } else if (mark.kind === "points") {
-    const radius = mark.faint ? 2.2 : 4.2, glyph = MARKERS[Math.max(0, mark.style) % 8](radius);
+    const radius = mark.faint ? 2.2 : 4.2, glyph = markerOf(mark)(radius);
     let cloud = "";
     mark.x.forEach((_, i) => {
       const spot = place(i);

@@ -16,10 +16,11 @@ class FigureOnPage {
     this.legend = node.querySelector(".legend");
     this.control = node.querySelector(".view-control");
     if (this.control) this.control.addEventListener("input", () => { this.choose(Number(this.control.value)); });
-    node.querySelector(".reset").addEventListener("click", () => { this.zooms = []; this.draw(); });
+    node.querySelector(".reset").addEventListener("click", () => { hideTooltip(); this.zooms = []; this.draw(); });
   }
 
   choose(view) {
+    hideTooltip();
     this.view = view;
     this.zooms = [];
     const output = this.node.querySelector("output");
@@ -30,7 +31,6 @@ class FigureOnPage {
 
   draw() {
     this.drawn = true;
-    hideTooltip();
     const { panels } = this.data.views[this.view];
     this.panels.classList.toggle("many", panels.length > 1);
     while (this.panels.children.length > panels.length) this.panels.lastChild.remove();
@@ -83,9 +83,10 @@ class FigureOnPage {
       const group = shape("g", { class: styleClass(mark) + (mark.kind === "area" ? " area" : " line") }, swatch);
       if (mark.kind === "area") shape("path", { d: "M1,1H25V11H1z" }, group);
       else if (mark.kind === "line") shape("path", { d: "M1,6H25", "stroke-dasharray": dashOf(mark) }, group);
-      if (mark.kind === "points") { group.setAttribute("class", styleClass(mark) + " points"); shape("path", { d: MARKERS[Math.max(0, mark.style) % 8](4), transform: "translate(13 6)" }, group); }
+      if (mark.kind === "points") { group.setAttribute("class", styleClass(mark) + " points"); shape("path", { d: markerOf(mark)(4), transform: "translate(13 6)" }, group); }
       button.appendChild(document.createTextNode(label));
       button.addEventListener("click", () => {
+        hideTooltip();
         if (!this.hidden.delete(label)) this.hidden.add(label);
         this.draw();
         [...this.legend.children].find((one) => one.textContent === label)?.focus();
@@ -126,6 +127,7 @@ class FigureOnPage {
   }
 
   zoomTo(at, left, right, bottom, top) {
+    hideTooltip();
     const { x, y } = this.panels.children[at].scene;
     this.zooms[at] = { x: [x.invert(left), x.invert(right)], y: [y.invert(bottom), y.invert(top)] };
     this.draw();

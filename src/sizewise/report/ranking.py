@@ -1,0 +1,53 @@
+"""The ranking of the losses, in the forms of the report."""
+
+from collections.abc import Mapping, Sequence
+
+from sizewise.errors import BadInput
+from sizewise.report.table import Cell, Table
+from sizewise.report.verdict import VerdictGroup, capital
+from sizewise.study.statistics.ranking import Ranking, rank
+from sizewise.study.statistics.table import Scores as Arranged
+
+FEW_SEEDS = 5
+
+
+def rank_losses(arranged: Sequence[Arranged], groups: Mapping[str, Mapping[str, str]] | None) -> Ranking | None:
+    """None where there is nothing to rank: one loss, or none that every data set has."""
+    try:
+        return rank(arranged, groups=groups)
+    except BadInput:
+        return None
+
+
+def ranking_said(ranking: Ranking) -> VerdictGroup:
+    """The ranking over several data sets in words."""
+    lead = (
+        f"Over {len(ranking.data)} data sets {ranking.arms[0]} has the best mean rank: {ranking.mean_ranks[0]:.2f} "
+        f"among {len(ranking.arms)} losses."
+    )
+    share = f"In {100 * ranking.first_share[0]:.0f} % of the studies resampled from this one it has it too."
+    return VerdictGroup("Over all data sets", lead, [], [share, *map(capital, ranking.notes)])
+
+
+def ranking_table(ranking: Ranking, *, seeds: int) -> Table:
+    """Mean ranks, and how firm they are; ``seeds`` is how many there were to resample."""
+    rows = [
+        [
+            Cell(arm),
+            Cell(f"{mean:.2f}", mean),
+            Cell(f"{low:g} to {high:g}", low),
+            Cell(f"{100 * share:.0f} %", share),
+        ]
+        for arm, mean, (low, high), share in zip(
+            ranking.arms, ranking.mean_ranks, ranking.rank_intervals, ranking.first_share, strict=True
+        )
+    ]
+    note = (
+        f"By DSC, over {len(ranking.data)} data set{'s' if len(ranking.data) > 1 else ''}; 1 is best. Places and "
+        f"shares are over studies with resampled cases and seeds; in {100 * ranking.order_share:.0f} % of them the "
+        "whole order is this one."
+    )
+    if seeds < FEW_SEEDS:
+        note += f" With {seeds} seed{'s' if seeds > 1 else ''} these shares are surer than they should be: the luck of "
+        note += "seeds cannot be resampled from so few. The comparisons above allow for it."
+    return Table("ranking", "Ranking", ["loss", "mean rank", "place, 95 %", "comes first"], rows, note)
