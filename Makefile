@@ -16,8 +16,9 @@ test: $(VENV)/installed-dev lint  ## what has to pass before a change lands
 test-all: $(VENV)/installed-dev  ## every combination of options and dtypes
 	SIZEWISE_EXHAUSTIVE=1 $(PYTEST)
 
-test-gpu:  ## the kernels on this machine's GPU, with whatever PyTorch build $(PYTHON) has
+test-gpu:  ## kernels and training on this machine's GPU, with whatever PyTorch build $(PYTHON) has
 	PYTHONPATH=src:tests:tests/stats/kernels $(PYTHON) tests/stats/kernels/gpu_check.py
+	PYTHONPATH=src $(PYTHON) tests/train/gpu_training_check.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

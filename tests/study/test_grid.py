@@ -25,6 +25,17 @@ def test_weights_and_temperatures_go_to_the_losses_that_have_them():
     ]
 
 
+def test_an_option_of_losses_goes_to_those_that_have_it():
+    runs = plan_runs(
+        study(losses=("CE", "FL", "RCE"), seeds=(0,), settings=(("class_reduction", "mean"), ("gamma", 3.0)))
+    )
+    assert {run.config.loss: dict(run.config.loss_options) for run in runs} == {
+        "CE": {},
+        "FL": {"gamma": 3.0},
+        "RCE": {"class_reduction": "mean"},
+    }
+
+
 def test_runs_go_seed_by_seed_with_unique_names_and_the_study_s_settings():
     runs = plan_runs(study(settings=(("epochs", 3), ("size", "32x32"))))
     assert [(run.config.seed, run.config.loss) for run in runs] == [(0, "CE"), (0, "RCE"), (1, "CE"), (1, "RCE")]

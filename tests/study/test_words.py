@@ -39,7 +39,7 @@ def test_seeds_are_a_number_or_a_list():
         ({"data": "synthetic", "losses": "CE", "reference": "RCE"}, "reference must be one of CE, got 'RCE'"),
         ({"data": "synthetic", "losses": "CE", "settings": ("epoch=3",)}, "Did you mean 'epochs'"),
         ({"data": "synthetic", "losses": "CE", "settings": ("epochs",)}, "--setting must be NAME=VALUE"),
-        ({"data": "synthetic", "losses": "CE", "settings": ("loss=RCE",)}, "--setting must be NAME=VALUE"),
+        ({"data": "synthetic", "losses": "CE", "settings": ("loss=RCE",)}, "a study has no setting 'loss'"),
     ],
 )
 def test_wrong_words_get_a_sentence(given, said):
@@ -49,6 +49,9 @@ def test_wrong_words_get_a_sentence(given, said):
 
 def test_a_file_with_an_unknown_key_is_refused(tmp_path):
     file = tmp_path / "study.yaml"
+    file.write_text("data: synthetic\nlosses: [CE]\nsettings: {epoch: 3}\n")
+    with pytest.raises(BadInput, match=r"no setting 'epoch'.*Did you mean 'epochs'"):
+        parse_study({}, file)
     file.write_text("data: synthetic\nloses: [CE]\n")
     with pytest.raises(BadInput, match="got loses"):
         parse_study({}, file)

@@ -9,7 +9,7 @@ from sizewise.losses import loss
 from sizewise.study.config import StudyConfig
 from sizewise.terms.term import Term
 from sizewise.train.config import RunConfig
-from sizewise.train.options import run_settings
+from sizewise.train.options import LOSS_OPTIONS, run_settings
 from sizewise.train.resolve import resolve
 
 SIZE_OPTION = "temperature"
@@ -33,6 +33,7 @@ class PlannedRun:
 def plan_runs(study: StudyConfig) -> list[PlannedRun]:
     """All runs, seed by seed: a study that is stopped early has compared every loss on the seeds that it did."""
     settings = run_settings(dict(study.settings))
+    settings.pop("loss_options", None)  # each loss takes those that it has
     runs = []
     for data in study.data:
         for model in study.models or (None,):
@@ -47,7 +48,7 @@ def plan_runs(study: StudyConfig) -> list[PlannedRun]:
 
 
 def loss_settings(study: StudyConfig) -> list[dict[str, Any]]:
-    """Every loss with every λ and τ that it has.
+    """Every loss with every λ and τ that it has, and with those of the study's loss options that it has.
 
     >>> loss_settings(StudyConfig(data=("synthetic",), losses=("CE", "RCE"), weights=(0.1, 1.0)))
     [{'loss': 'CE'}, {'loss': 'RCE', 'weight': 0.1}, {'loss': 'RCE', 'weight': 1.0}]
@@ -58,16 +59,18 @@ def loss_settings(study: StudyConfig) -> list[dict[str, Any]]:
             parts = loss(name).pairs()
         except ValueError:
             parts = []  # resolving the run says what is wrong with the name
+        has = {option for term, _ in parts if isinstance(term, Term) for option in type(term).option_names()}
+        shared = {option: value for option, value in study.settings if option in LOSS_OPTIONS and option in has}
         weights: tuple[Any, ...] = study.weights if len(parts) > 1 and study.weights else (None,)
-        tempered = any(SIZE_OPTION in type(term).option_names() for term, _ in parts if isinstance(term, Term))
-        temperatures: tuple[Any, ...] = study.temperatures if tempered and study.temperatures else (None,)
+        temperatures: tuple[Any, ...] = study.temperatures if SIZE_OPTION in has and study.temperatures else (None,)
         for weight in weights:
             for temperature in temperatures:
                 one: dict[str, Any] = {"loss": name}
                 if weight is not None:
                     one["weight"] = weight
-                if temperature is not None:
-                    one["loss_options"] = ((SIZE_OPTION, temperature),)
+                options = shared if temperature is None else shared | {SIZE_OPTION: temperature}
+                if options:
+                    one["loss_options"] = tuple(options.items())
                 found.append(one)
     return found
 

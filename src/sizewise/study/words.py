@@ -8,6 +8,7 @@ from sizewise.checks import closest
 from sizewise.errors import BadInput
 from sizewise.study.config import StudyConfig, read_yaml
 from sizewise.train.config import RunConfig
+from sizewise.train.options import LOSS_OPTIONS
 
 
 def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
@@ -31,6 +32,8 @@ def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
         values["seeds"] = tuple(range(numbers[0])) if len(words) == 1 else numbers
     if given.get("reference"):
         values["reference"] = given["reference"]
+    for name, _ in values.get("settings", ()):
+        _check_setting(name)
     pairs = dict(values.get("settings", ())) | dict(_setting(text) for text in given.get("settings", ()))
     values["settings"] = tuple(sorted(pairs.items()))
     for name, flag in (("data", "--data synthetic"), ("losses", "--losses CE,Dice,RCE")):
@@ -42,20 +45,26 @@ def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
 def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     name = name.strip().lstrip("-").replace("-", "_")
-    fixed = {"data", "loss", "weight", "seed", "model", "loss_options"}
-    known = {field.name: field.type for field in fields(RunConfig) if field.name not in fixed}
-    if not equals or name not in known:
-        raise BadInput(
-            f"--setting must be NAME=VALUE with one of {', '.join(known)}, got {text!r}.{closest(name, tuple(known))}"
-        )
-    kind = known[name]
-    if kind in (int, "int") or "int |" in str(kind):
+    if not equals:
+        raise BadInput(f"--setting must be NAME=VALUE, as epochs=20, got {text!r}.")
+    kind = str(_check_setting(name))
+    if "int" in kind and "tuple" not in kind:
         return name, _number(int, name, value)
-    if kind in (float, "float"):
+    if "float" in kind and "tuple" not in kind:
         return name, _number(float, name, value)
-    if kind in (bool, "bool"):
+    if "bool" in kind:
         return name, value.strip().lower() in ("true", "yes", "1")
     return name, value.strip()
+
+
+def _check_setting(name: str) -> Any:
+    """The type of a setting that a study may fix for all its runs; an option of losses goes to those that have it."""
+    own = {"data", "loss", "weight", "seed", "model", "loss_options"}  # the study's own lists
+    known = {field.name: field.type for field in fields(RunConfig) if field.name not in own}
+    known |= {name: "float" if name in ("gamma", "smooth") else "str" for name in LOSS_OPTIONS if name != "temperature"}
+    if name not in known:
+        raise BadInput(f"a study has no setting {name!r}; it has {', '.join(known)}.{closest(name, tuple(known))}")
+    return known[name]
 
 
 def _number(kind: type, name: str, word: str) -> Any:

@@ -22,7 +22,9 @@ def run_settings(given: dict[str, Any]) -> dict[str, Any]:
         if name in settings:
             settings[name] = parse_sizes(settings[name], number, name)
     if "modality" in settings:
-        settings["modality"] = tuple(word.strip() for word in settings["modality"].split(",") if word.strip())
+        words = settings["modality"]
+        words = words.split(",") if isinstance(words, str) else words
+        settings["modality"] = tuple(word.strip() for word in words if word.strip())
     if isinstance(settings.get("classes_csv"), Path):
         settings["classes_csv"] = str(settings["classes_csv"])
     options = tuple((name, given[name]) for name in LOSS_OPTIONS if name in given)
@@ -32,12 +34,16 @@ def run_settings(given: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def parse_sizes(text: str, number: type, name: str) -> tuple:
-    """Numbers with x or a comma between them; the word ``stored`` is ().
+def parse_sizes(text: str | list | tuple, number: type, name: str) -> tuple:
+    """Numbers with x or a comma between them, or a list as YAML has it; the word ``stored`` is ().
 
-    >>> parse_sizes("1.5x1.5x2", float, "spacing"), parse_sizes("stored", int, "size")
-    ((1.5, 1.5, 2.0), ())
+    >>> parse_sizes("1.5x1.5x2", float, "spacing"), parse_sizes([64, 64], int, "size")
+    ((1.5, 1.5, 2.0), (64, 64))
+    >>> parse_sizes("stored", int, "size")
+    ()
     """
+    if isinstance(text, (list, tuple)):
+        text = "x".join(map(str, text)) or "stored"
     if text == "stored":
         return ()
     try:
