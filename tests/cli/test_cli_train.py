@@ -215,7 +215,8 @@ def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tm
     assert "4 training, 2 validation, 2 test cases" in lines[0]
     assert "monai-segresnet with Loss(CrossEntropy() + SizeL1(), ignore_index=255), recipe demo, seed 0" in lines[1]
     assert lines[2].startswith("epoch 1/1  loss")
-    assert lines[3].startswith("Test scores of runs/")
+    assert lines[3] == "scoring 2 test cases in their own resolution"
+    assert lines[4].startswith("Test scores of runs/")
     (folder,) = (tmp_path / "runs").iterdir()
     assert lines[-1] == f"Next: sizewise predict runs/{folder.name} --data PATH --out predictions"
     assert {row.of.run for row in read_cases(folder / "cases.csv")} == {folder.name[-8:]}

@@ -33,7 +33,7 @@ def test_a_sound_data_set_as_a_subprocess(tmp_path):
         "source: Medical Segmentation Decathlon",
         "licence: CC-BY-SA 4.0",
         "cases: 7 (no subset given 6, test 1), 1 of them without a label map",
-        "split: train 4, validation 1, test 1",
+        "split: train 4, validation 1, test 1, drawn with seed 0",
         "2 cancer",
         "0.714 %",  # 2 of 280 voxels
         "All files are in order.",

@@ -60,3 +60,41 @@ def test_a_file_with_an_unknown_key_is_refused(tmp_path):
         parse_study({}, file)
     with pytest.raises(BadInput, match="can't be read"):
         parse_study({}, tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("seeds", ["3", "'3'", "[0, 1, 2]"])
+def test_seeds_of_a_file_are_a_number_or_a_list(tmp_path, seeds):
+    file = tmp_path / "study.yaml"
+    file.write_text(f"data: synthetic\nlosses: [CE]\nseeds: {seeds}\n")
+    assert parse_study({}, file).seeds == (0, 1, 2)
+
+
+def test_a_file_means_what_the_flags_mean(tmp_path):
+    """YAML reads 1e-3 as text and [64, 64] as a list; options may be written with a dash, as on the command line."""
+    file = tmp_path / "study.yaml"
+    file.write_text(
+        "data: synthetic\nlosses: [CE, RCE]\nweights: [1e-1]\n"
+        "settings: {learning-rate: 1e-3, batch-size: 2, size: [64, 64], merge: no}\n"
+    )
+    flags = ("learning-rate=1e-3", "batch-size=2", "size=64x64", "merge=no")
+    study = parse_study({}, file)
+    assert study == parse_study({"data": "synthetic", "losses": "CE,RCE", "weights": "0.1", "settings": flags})
+    assert dict(study.settings) == {"learning_rate": 0.001, "batch_size": 2, "size": "64x64", "merge": False}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("settings: {epochs: two}", "epochs must be whole numbers, got 'two'"),
+        ("settings: {epochs: 2.5}", "epochs must be whole numbers, got"),
+        ("settings: {merge: perhaps}", "merge must be true or false, got 'perhaps'"),
+        ("settings: [1, 2]", "settings must be lines of NAME: VALUE"),
+        ("seeds: [first]", "seeds must be whole numbers, got 'first'"),
+        ("weights: [high]", "weights must be numbers, got 'high'"),
+    ],
+)
+def test_wrong_values_in_a_file_get_a_sentence(tmp_path, line, said):
+    file = tmp_path / "study.yaml"
+    file.write_text(f"data: synthetic\nlosses: [CE, RCE]\n{line}\n")
+    with pytest.raises(BadInput, match=said):
+        parse_study({}, file)

@@ -53,9 +53,15 @@ def _describe_split(dataset: Dataset) -> str:
         split = split_cases(dataset, seed=0)
     except BadInput as error:
         return str(error)
-    drawn = split != split_cases(dataset, seed=1)
+    subsets = {case.name: case.subset for case in dataset.cases}
+    test_stands = all(subsets[name] in ("validation", "test") for name in split.test)
+    validation_stands = all(subsets[name] == "validation" for name in split.validation)
     counts = f"train {len(split.train)}, validation {len(split.validation)}, test {len(split.test)}"
-    return f"{counts}{', drawn with seed 0' if drawn else ', as the data set says'}"
+    if not test_stands:
+        return f"{counts}, drawn with seed 0"
+    return f"{counts}, as the data set says" + (
+        "" if validation_stands else "; validation drawn from train with seed 0"
+    )
 
 
 def write_files(dataset: Dataset, result: CheckResult, folder: Path) -> tuple[Path, ...]:

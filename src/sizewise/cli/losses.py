@@ -4,10 +4,11 @@
 def command() -> None:
     """List the named losses with their formulas and defaults."""
     from sizewise.cli.show import show_table
-    from sizewise.losses import loss, loss_names
+    from sizewise.losses import ALIASES, loss, loss_names
 
+    short = {full: alias for alias, full in ALIASES.items()}
     show_table(
         "Losses: sw.loss(NAME), sizewise train --loss NAME",
         ["name", "is"],
-        [[name, repr(loss(name))] for name in loss_names()],
+        [[f"{short[name]}, {name}" if name in short else name, repr(loss(name))] for name in loss_names()],
     )

@@ -17,5 +17,6 @@ def command(
     from sizewise.cli.show import show_next
     from sizewise.train.predict import predict_folder
 
-    predict_folder(run, data, out=out, subset=subset, device=device)
-    show_next(f"sizewise evaluate --pred {out} --target FOLDER_OF_TRUE_LABEL_MAPS --out scores")
+    files = predict_folder(run, data, out=out, subset=subset, device=device)
+    written = files[0].parent if files else out  # multi-label: a folder for each class
+    show_next(f"sizewise evaluate --pred {written} --target FOLDER_OF_TRUE_LABEL_MAPS --cases predicted --out scores")

@@ -101,12 +101,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise BadInput(f"'{path}': wanted a mapping with some of {', '.join(known)}, got {strange}.")
     values: dict[str, Any] = {}
     for name, value in content.items():
-        if name == "seeds" and isinstance(value, int):
-            value = list(range(value))
+        if name == "seeds" and str(value).isdecimal():
+            value = list(range(int(value)))
         if name in LISTS:
             values[name] = tuple(value) if isinstance(value, list) else (value,)
         elif name == "settings":
-            values[name] = tuple(sorted(dict(value or {}).items()))
+            if not isinstance(value or {}, dict):
+                raise BadInput(f"'{path}': settings must be lines of NAME: VALUE, as epochs: 20, got {value!r}.")
+            values[name] = tuple((str(key), one) for key, one in (value or {}).items())
         else:
             values[name] = str(value)
     return values

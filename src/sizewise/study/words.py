@@ -32,9 +32,11 @@ def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
         values["seeds"] = tuple(range(numbers[0])) if len(words) == 1 else numbers
     if given.get("reference"):
         values["reference"] = given["reference"]
-    for name, _ in values.get("settings", ()):
-        _check_setting(name)
-    pairs = dict(values.get("settings", ())) | dict(_setting(text) for text in given.get("settings", ()))
+    for name, kind in (("weights", float), ("temperatures", float), ("seeds", int)):
+        if name in values:  # YAML reads 1e-3 as text
+            values[name] = tuple(_number(kind, name, value) for value in values[name])
+    in_file = (_setting(f"{name}={_as_text(value)}") for name, value in values.get("settings", ()))
+    pairs = dict(in_file) | dict(_setting(text) for text in given.get("settings", ()))
     values["settings"] = tuple(sorted(pairs.items()))
     for name, flag in (("data", "--data synthetic"), ("losses", "--losses CE,Dice,RCE")):
         if name not in values:
@@ -53,8 +55,22 @@ def _setting(text: str) -> tuple[str, Any]:
     if "float" in kind and "tuple" not in kind:
         return name, _number(float, name, value)
     if "bool" in kind:
-        return name, value.strip().lower() in ("true", "yes", "1")
+        return name, _yes_or_no(name, value)
     return name, value.strip()
+
+
+def _as_text(value: Any) -> str:
+    """A value of a YAML file as a flag would give it: [352, 352] as 352x352, the names of channels as T1,T2."""
+    if isinstance(value, list | tuple):
+        return ("," if any(isinstance(part, str) for part in value) else "x").join(map(str, value))
+    return str(value)
+
+
+def _yes_or_no(name: str, word: str) -> bool:
+    answers = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if word.strip().lower() not in answers:
+        raise BadInput(f"{name} must be true or false, got {word!r}.")
+    return answers[word.strip().lower()]
 
 
 def _check_setting(name: str) -> Any:
@@ -67,8 +83,8 @@ def _check_setting(name: str) -> Any:
     return known[name]
 
 
-def _number(kind: type, name: str, word: str) -> Any:
+def _number(kind: type, name: str, word: Any) -> Any:
     try:
-        return kind(word)
+        return kind(str(word))
     except ValueError as error:
         raise BadInput(f"{name} must be {'whole ' if kind is int else ''}numbers, got {word!r}.") from error

@@ -62,6 +62,8 @@ def run_training(
         new = False
         if fabric.is_global_zero:
             new = open_run(folder, config, resume=resume)
+            if new and resume:
+                say(f"{folder} held no run: this one starts from the beginning.")
         else:
             stores, say = None, lambda line: None
         fabric.barrier()
@@ -100,6 +102,7 @@ def _carry_out(
     if fabric.is_global_zero:
         write_cost(folder, fabric.device)
     names = task.split.test or task.split.validation
+    say(f"scoring {len(names)} {'test' if task.split.test else 'validation'} cases in their own resolution")
     channels = len(preparation.mean)
     model = load_best(config, task, folder, device=fabric.device, in_channels=channels)
     scores = score_cases(config, task, preparation, model, names, fabric=fabric, overlays=folder / "overlays")

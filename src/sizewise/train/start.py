@@ -50,6 +50,7 @@ SCORE_COLUMNS = (
     "DSC pooled",
     "IoU pooled",
     "missed",
+    "false alarms",
     "TN",
 )
 
@@ -61,7 +62,8 @@ def score_cells(name: str, one: ClassSummary) -> list[str]:
         for metric, digits in (("dsc", 3), ("iou", 3), ("nsd", 3), ("hd95", 1), ("size_error", 3))
     ]
     pooled = [number(one.pooled.get(metric), 3) for metric in ("dsc_pooled", "iou_pooled")]
-    return [f"{one.class_id} {name}".strip(), str(one.cases), *means, *pooled, str(one.missed), str(one.true_negatives)]
+    empty = (one.missed, one.false_alarms, one.true_negatives)
+    return [f"{one.class_id} {name}".strip(), str(one.cases), *means, *pooled, *map(str, empty)]
 
 
 def number(value: float | None, digits: int) -> str:
