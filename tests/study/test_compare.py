@@ -15,7 +15,9 @@ from study.tiny_study import tiny_study
 
 from sizewise.errors import BadInput
 from sizewise.study.folder import read_study, run_state
+from sizewise.study.grid import plan_runs
 from sizewise.train.checkpoint import load_checkpoint
+from sizewise.train.task import make_model, make_task
 
 PROGRAM = Path(__file__).with_name("tiny_study.py")
 
@@ -38,19 +40,13 @@ def test_every_loss_and_seed_has_a_run_and_all_cases_are_in_the_results(finished
     assert len(lines) == 1 + 4 * (60 * 3 * 6 + 3 * 2)
 
 
-def test_losses_of_a_seed_start_from_the_same_weights_and_see_the_same_data(finished, tmp_path):
-    """Paired: with learning rate ~ 0 two losses end where they began, which is the same place."""
-    from sizewise.study.grid import plan_runs
-    from sizewise.train.plan import draw_plan
-
+def test_losses_of_a_seed_start_from_the_same_weights(finished):
+    """Paired: the plan of an epoch never asks for the loss (see test_train_plan), and neither do the weights."""
     by_loss = {run.config.loss: run for run in plan_runs(read_study(finished)) if run.config.seed == 1}
     assert set(by_loss) == {"CE", "RCE"}
-    from sizewise.train.task import make_model, make_task
-
     models = [make_model(run.config, make_task(run.config, run.dataset), in_channels=1) for run in by_loss.values()]
     first, second = (list(model.state_dict().values()) for model in models)
     assert all(bool((a == b).all()) for a, b in zip(first, second, strict=True))
-    assert draw_plan is not None  # its arguments are seed and epoch, never the loss: see test_train_plan
 
 
 def test_a_second_call_runs_nothing_and_adding_a_seed_runs_only_that(finished, tmp_path):
@@ -110,6 +106,18 @@ def test_a_run_that_fails_is_reported_and_the_others_go_on(tmp_path, monkeypatch
     monkeypatch.undo()
     assert tiny_study(folder, seeds="1") == []  # the next try removes the failure
     assert load_checkpoint(folder / "runs" / failed[0].name / "best.pt")["epoch"] in (1, 2)
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    from sizewise.study import worker
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worker, "run_training", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tiny_study(tmp_path / "study", seeds="1")
+    assert "keeps what was done. Give the same command again to go on." in capsys.readouterr().err
 
 
 def test_other_settings_in_the_same_folder_are_refused(finished):

@@ -1,5 +1,6 @@
 """What ``sizewise compare`` does: plan, run what is missing, join the results, report."""
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -56,7 +57,11 @@ def compare(
             from sizewise.study.local import run_local
 
             start = partial(run_local, jobs=jobs)
-        start(folder, runs, runtime=runtime, after_run=screen.after_run)
+        try:
+            start(folder, runs, runtime=runtime, after_run=screen.after_run)
+        except KeyboardInterrupt:
+            print(f"{folder} keeps what was done. Give the same command again to go on.", file=sys.stderr)
+            raise
     write_results(folder, runs)
     write_groups(folder, runs)
     return [run for run in runs if run_state(folder / "runs" / run.name).word != "finished"]
