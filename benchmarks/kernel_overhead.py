@@ -14,7 +14,7 @@ from torch.nn import functional
 
 import sizewise as sw
 from sizewise.stats import gpu_step
-from sizewise.stats.inputs import prepare
+from sizewise.stats.gpu_step import form_of
 from sizewise.stats.kernels import launch
 from sizewise.stats.operator import region_gradient, region_sums
 
@@ -66,28 +66,33 @@ def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
     def step(loss):
         return torch.autograd.grad(loss(logits, target), logits)
 
-    def without_replay(logits, target):
+    def in_this_thread():
+        with torch.autograd.set_multithreading_enabled(False):
+            step(criterion)
+
+    def plain_operations(logits, target):
         return criterion.total(criterion.terms(logits, target))
 
     for _ in range(3):
         step(criterion)
     prepared = criterion._prepared()
-    (graph,) = prepared.graphs.values()
+    (plan,) = prepared.plans.values()
+    value, coefficients = plan.forward(logits, target, None)
     reading = prepared.reading
     sums = launch.region_sums(plain, labels, None, *reading)
     runs = {
         "torch CE": lambda: step(functional.cross_entropy),
         "RCE": lambda: step(criterion),
-        "RCE, the formula not replayed": lambda: step(without_replay),
+        "RCE, backward in the calling thread": in_this_thread,
+        "RCE, the formula as plain operations": lambda: step(plain_operations),
         "RCE without gradient": lambda: criterion(plain, target),
         "RCE compiled": lambda: step(compiled),
         "RCE as a CUDA graph": captured(lambda: step(criterion)),
         "RCE compiled, as a CUDA graph": captured(lambda: step(compiled)),
-        "part: forward launches": lambda: launch.region_sums(plain, labels, None, *reading, out=graph.sums),
-        "part: formula replayed and copied": graph,
-        "part: formula replayed": graph.graph.replay,
-        "part: backward launch": lambda: launch.region_gradient(sums, plain, labels, None, *reading),
-        "part: checks of the input": lambda: prepare("RCE", logits, target, None, None, "softmax"),
+        "part: three launches forward": lambda: plan.forward(logits, target, None),
+        "part: formula": lambda: plan.formula(coefficients, value, coefficients, *plan.inputs),
+        "part: backward launch": lambda: plan.backward(coefficients, logits, target, None, value),
+        "part: checks of the input": lambda: form_of(logits, target, None),
         "part: checks of the criterion": criterion._prepared,
         "part: whether to step": lambda: gpu_step.steps_on_gpu(logits),
         "part: forward": lambda: criterion(logits, target),

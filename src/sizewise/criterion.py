@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from sizewise.checks import check_weight, check_word, closest
 from sizewise.module import Module
 from sizewise.stats.fields import Field
-from sizewise.stats.gpu_step import Prepared, gpu_step, steps_on_gpu
+from sizewise.stats.gpu_step import gpu_step, steps_on_gpu
 from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index
+from sizewise.stats.prepared import Prepared
 from sizewise.stats.region_stats import RegionStats, take_stats
 
 
@@ -64,7 +65,9 @@ class Criterion(Module, ABC):
         if not torch.compiler.is_compiling() and steps_on_gpu(logits):
             prepared = self._prepared()
             if prepared.takes(logits):
-                return gpu_step(prepared, self.label, self.from_stats, logits, target, mask)
+                loss = gpu_step(prepared, self.label, self.from_stats, logits, target, mask)
+                if loss is not None:
+                    return loss
         return self.from_stats(self.stats(logits, target, mask))
 
     def _prepared(self) -> Prepared:

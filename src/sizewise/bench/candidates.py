@@ -14,7 +14,7 @@ from sizewise.bench.captured import CapturedStep
 from sizewise.models.torchvision_ops import make_torchvision_importable
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
-GRAPHED = "RCE, compiled, in a graph"
+GRAPHED, COMPILED = "RCE, in a graph", "RCE, compiled, in a graph"
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ def candidates(names: tuple[str, ...], device: str = "cpu") -> list[Candidate]:
     """Our losses by ``names``, then torch's and those of every peer that is installed."""
     made = [Candidate("sizewise", name, partial(our_loss, name, device)) for name in names]
     if device == "cuda":
-        made.append(Candidate("sizewise", GRAPHED, lambda _: CapturedStep(sw.loss("RCE").to(device))))
+        for name in (GRAPHED, COMPILED):
+            made.append(Candidate("sizewise", name, partial(captured_rce, name == COMPILED, device)))
     made += [
         Candidate("torch", "CE", lambda _: torch_ce),
         Candidate("torch", "RCE, plain formula", lambda _: plain_rce),
@@ -49,6 +50,11 @@ def candidates(names: tuple[str, ...], device: str = "cpu") -> list[Candidate]:
 def our_loss(name: str, device: str, classes: int) -> LossFunction:
     """One of our losses by name."""
     return sw.loss(name).to(device)
+
+
+def captured_rce(compiled: bool, device: str, classes: int) -> CapturedStep:
+    """Our RCE in a CUDA graph, as it is or compiled before."""
+    return CapturedStep(sw.loss("RCE").to(device), compiled=compiled)
 
 
 def torch_ce(logits: Tensor, target: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from sizewise.bench.candidates import GRAPHED, Candidate, candidates
+from sizewise.bench.candidates import COMPILED, GRAPHED, Candidate, candidates
 from sizewise.bench.correctness import check_losses
 from sizewise.bench.measure import copy_bandwidth, make_input, peak_extra_bytes, peak_in_fresh_process, time_together
 from sizewise.bench.options import DTYPES, OUR_LOSSES, SHAPES, choose_device
@@ -81,7 +81,7 @@ def measure_shape(
     peaks: list[float | None] = [None] * len(chosen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the peers' own, on import and in use
-        ours = [one.name for one in chosen if one.library == "sizewise" and one.name != GRAPHED]
+        ours = [one.name for one in chosen if one.library == "sizewise" and one.name not in (GRAPHED, COMPILED)]
         check_losses(ours, logits, target)
         if device == "cuda":
             torch.compiler.reset()  # what was compiled for other shapes

@@ -1,120 +1,32 @@
 """One eager step on a GPU, with as few calls from Python as there can be.
 
 The formula of a criterion is a few dozen tiny operations on (N, K) tensors and as many in its backward. Each costs the
-host ten times what it costs the device, and together more than the two passes over the logits. So the value and its
-derivative ∂L/∂field are taken together in the forward, by the same plain torch code and autograd as everywhere, and
-from the second call on as one CUDA graph. The backward is then a single kernel.
+host ten times what it costs the device, and together more than the two passes over the logits. So a step is four
+launches: two for the sums, one for the value and its derivative ∂L/∂sums (the formula as one kernel, written from the
+same torch code, see :mod:`sizewise.stats.formula`), and one for the gradient. What depends on shapes, dtypes and
+options is prepared in the first call and found again by a key.
 """
 
-import weakref
-from collections.abc import Callable, Sequence
-from threading import Lock
-from typing import Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from sizewise.stats import fields as f
 from sizewise.stats import reference
-from sizewise.stats.fields import Field
+from sizewise.stats.formula.record import Formula
 from sizewise.stats.inputs import prepare
-from sizewise.stats.kernels.backend import MOST_CLASSES, backend, kernels
+from sizewise.stats.kernels.backend import MOST_CLASSES, kernels
 from sizewise.stats.operator import region_gradient
-from sizewise.stats.region_stats import RegionStats
+from sizewise.stats.prepared import Prepared
 
-Formula = Callable[[RegionStats], Tensor]
-# Each graph keeps 2 MiB of the GPU's memory. Beyond, steps of other shapes and streams run the formula as it is.
-MOST_GRAPHS = 16
-UNSEEN, SEEN, NEVER = "unseen", "seen", "never"
+if TYPE_CHECKING:
+    from sizewise.stats.formula.kernel import FormulaKernel
 
-
-class Prepared:
-    """What a step needs to know of a criterion, as long as none of its options changes.
-
-    The weights λ and all other buffers may change in place: the graphs read them where they lie. Weights that were left
-    on the CPU enter a graph as numbers, so they are compared.
-    """
-
-    def __init__(self, criterion: nn.Module) -> None:
-        modules = list(criterion.modules())
-        self.owner = weakref.ref(criterion)  # a replica on another device copies what its original holds
-        self.changes = criterion.changes
-        self.options = [(one.__dict__, one.__dict__.get("changes")) for one in modules[1:]]
-        self.children = [(one._modules, tuple(one._modules.values())) for one in modules if one._modules]
-        buffers = [(one, name, tensor) for one in modules for name, tensor in one._buffers.items()]
-        self.buffers = [(one._buffers, name, tensor) for one, name, tensor in buffers]
-        weights = getattr(criterion, "weights", None)
-        self.numbers, devices = [], set()
-        for one, _, tensor in buffers:
-            if tensor is not None and one is weights and tensor.device.type == "cpu":
-                self.numbers.append((tensor, tensor.item()))
-            elif tensor is not None:
-                devices.add(tensor.device)
-        self.devices = devices
-        wanted: Sequence[Field] = criterion.fields  # type: ignore[assignment]
-        self.fields = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *wanted)))
-        self.ignore_index: Any = criterion.ignore_index
-        self.activation: Any = criterion.activation
-        self.sigmoid = self.activation == "sigmoid"
-        kinds = tuple(int(field.kind) for field in self.fields)
-        parameters = tuple(field.parameter for field in self.fields)
-        self.reading = (self.ignore_index, self.sigmoid, kinds, parameters)
-        self.graphs: dict[tuple, FormulaGraph | str] = {}
-        # Ranks must meet in every call, and what a term of someone else's does besides its formula is not known.
-        self.known = all(
-            type(one).__module__.startswith(("sizewise.", "torch.nn.")) and getattr(one, "scope", "") != "global"
-            for one in modules
-        ) and not any(tensor is not None and tensor.requires_grad for _, _, tensor in buffers)
-
-    def is_current(self, criterion: nn.Module) -> bool:
-        """Whether the criterion is still the same, but for the values of its buffers."""
-        return (
-            self.owner() is criterion
-            and self.changes == criterion.changes
-            and all(options.get("changes") == changes for options, changes in self.options)
-            and all(tuple(modules.values()) == children for modules, children in self.children)
-            and all(buffers.get(name) is tensor for buffers, name, tensor in self.buffers)
-            and all(tensor.item() == number for tensor, number in self.numbers)
-        )
-
-    def takes(self, logits: Tensor) -> bool:
-        """Whether steps with these logits may be replayed."""
-        return self.known and (not self.devices or self.devices == {logits.device})
-
-
-class FormulaGraph:
-    """The value of a formula and its derivative, captured for sums of one shape on one stream."""
-
-    def __init__(self, formula: Formula, fields: tuple[Field, ...], sums: Tensor) -> None:
-        self.lock = Lock()  # threads that share a stream must not come between the sums and the copies
-        self.sums = sums
-        self.graph = torch.cuda.CUDAGraph()
-        side = torch.cuda.Stream(sums.device)
-        side.wait_stream(torch.cuda.current_stream(sums.device))
-        with torch.cuda.stream(side):
-            self.graph.capture_begin(capture_error_mode="thread_local")
-            try:
-                self.value, self.coefficients = value_and_coefficients(formula, fields, sums)
-            finally:
-                self.graph.capture_end()
-
-    def __call__(self) -> tuple[Tensor, Tensor]:
-        """Both as copies, which the next replay leaves alone."""
-        self.graph.replay()
-        return self.value.clone(), self.coefficients.clone()
-
-
-def value_and_coefficients(formula: Formula, fields: tuple[Field, ...], sums: Tensor) -> tuple[Tensor, Tensor]:
-    """L and ∂L/∂sums, by a graph of its own, which hooks on the caller's (as of checkpointing) must not see."""
-    with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(_same, _same):
-        leaf = sums.detach().requires_grad_()
-        value = formula(RegionStats(fields, leaf))
-        (coefficients,) = torch.autograd.grad(value, leaf)
-    return value.detach(), coefficients
-
-
-def _same(tensor: Tensor) -> Tensor:
-    return tensor
+# What is prepared for one form of input stays; a program with ever new shapes prepares anew now and then.
+MOST_PLANS = 256
+UNSEEN: Any = object()
+_same_device = nullcontext()
 
 
 def steps_on_gpu(logits: Any) -> bool:
@@ -132,47 +44,120 @@ def steps_on_gpu(logits: Any) -> bool:
     )
 
 
-def gpu_step(prepared: Prepared, where: str, formula: Formula, logits: Tensor, target: Any, mask: Any) -> Tensor:
-    """The loss, whose graph is one node; ``where`` opens the messages."""
+def gpu_step(prepared: Prepared, where: str, formula: Formula, logits: Tensor, target: Any, mask: Any) -> Tensor | None:
+    """The loss with a graph of one node, or None where single operations have to do; ``where`` opens the messages."""
+    if type(target) is not Tensor or (mask is not None and type(mask) is not Tensor):
+        logits, target, mask = prepare(where, logits, target, mask, prepared.ignore_index, prepared.activation)
+    key = form_of(logits, target, mask)
+    plan = prepared.plans.get(key, UNSEEN)
+    if plan is UNSEEN:
+        if logits.is_cuda and torch.cuda.is_current_stream_capturing():
+            return None  # someone else's graph is being captured: no time to compile
+        plan = make_plan(prepared, where, formula, logits, target, mask)
+        if len(prepared.plans) >= MOST_PLANS:
+            prepared.plans.clear()
+        prepared.plans[key] = plan
+    return None if plan is None else apply_step(logits, target, mask, plan)
+
+
+def form_of(logits: Tensor, target: Tensor, mask: Tensor | None) -> tuple:
+    """All that a plan depends on besides the criterion, pointer alignment included: kernels read 16 bytes at a time."""
+    own, other = logits.data_ptr(), target.data_ptr()
+    return (
+        logits.shape,
+        logits.stride(),
+        logits.dtype,
+        logits.get_device(),
+        target.shape,
+        target.stride(),
+        target.dtype,
+        target.get_device(),
+        (own | other) & 15 and (own & 15, other & 15),
+        None if mask is None else (mask.shape, mask.stride(), mask.dtype, mask.get_device(), mask.data_ptr() & 15),
+    )
+
+
+def make_plan(
+    prepared: Prepared, where: str, formula: Formula, logits: Tensor, target: Any, mask: Any
+) -> "StepPlan | None":
+    """Check the input, and prepare its steps; None for input or formulas that the plan does not cover."""
     logits, target, mask = prepare(where, logits, target, mask, prepared.ignore_index, prepared.activation)
-    return Step.apply(logits, target, mask, prepared, formula)
-
-
-def evaluate(
-    prepared: Prepared, formula: Formula, logits: Tensor, target: Tensor, mask: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """L and ∂L/∂sums: as plain operations in the first call, then captured, then replayed."""
-    passes = backend(logits, prepared.sigmoid)
-    graph = graph_of(prepared, formula, logits)
-    if graph is None:
-        sums = passes.region_sums(logits, target, mask, *prepared.reading)
-        return value_and_coefficients(formula, prepared.fields, sums)
-    with graph.lock, passes.on_device_of(logits):
-        passes.region_sums(logits, target, mask, *prepared.reading, out=graph.sums)
-        return graph()
-
-
-def graph_of(prepared: Prepared, formula: Formula, logits: Tensor) -> FormulaGraph | None:
-    """The graph for these logits on the current stream; None in the first call, which warms everything up.
-
-    None as well where no graph can be captured, as inside the capture of someone else's.
-    """
-    if not logits.is_cuda or torch.cuda.is_current_stream_capturing():
+    if logits.numel() == 0 or logits.dim() > 5:
         return None
-    images, channels = logits.shape[:2]
-    stream = torch._C._cuda_getCurrentRawStream(logits.device.index)
-    key = (images, channels, logits.dtype, logits.device.index, stream)
-    graph = prepared.graphs.get(key, UNSEEN)
-    if graph is UNSEEN:
-        prepared.graphs[key] = SEEN if len(prepared.graphs) < MOST_GRAPHS else NEVER
-    elif graph is SEEN:
-        shape = (len(prepared.fields), images, channels, *((2,) if prepared.sigmoid else ()))
-        sums = torch.zeros(shape, dtype=reference.compute_dtype(logits.dtype), device=logits.device)
+    with on_device_of(logits):
+        kernel = formula_kernel(prepared, formula, logits)
+        if kernel is None or not kernel.takes(logits.shape[0]):
+            return None
+        return StepPlan(prepared, kernel, logits, target, mask)
+
+
+def formula_kernel(prepared: Prepared, formula: Formula, logits: Tensor) -> "FormulaKernel | None":
+    """The formula as a kernel for so many classes, or None where it is left to torch."""
+    from sizewise.stats.formula.kernel import FormulaKernel
+    from sizewise.stats.formula.values import Unsupported
+
+    channels, dtype = logits.shape[1], reference.compute_dtype(logits.dtype)
+    key = (channels, dtype, logits.device)
+    if key not in prepared.formulas:
+        like = torch.empty((), dtype=dtype, device=logits.device)
         try:
-            graph = prepared.graphs[key] = FormulaGraph(formula, prepared.fields, sums)
-        except RuntimeError:  # a driver or an allocator that cannot capture; the plain operations always work
-            prepared.graphs[key] = NEVER
-    return graph if isinstance(graph, FormulaGraph) else None
+            made = FormulaKernel(formula, prepared.fields, channels, prepared.sigmoid, like)
+        except Unsupported:
+            made = None
+        prepared.formulas[key] = made
+    return prepared.formulas[key]
+
+
+class StepPlan:
+    """The launches of a step for input of one form."""
+
+    def __init__(
+        self, prepared: Prepared, kernel: "FormulaKernel", logits: Tensor, target: Tensor, mask: Tensor | None
+    ) -> None:
+        from sizewise.stats.kernels.call import BackwardCall, ForwardCall
+        from sizewise.stats.kernels.label_errors import record_of
+
+        self.reading = prepared.reading
+        kinds, parameters = prepared.reading[2:]
+        options = (prepared.ignore_index, prepared.sigmoid, list(zip(kinds, parameters, strict=True)))
+        self.sums = ForwardCall(logits, target, mask, *options)
+        self.formula, self.inputs = kernel.launch(logits.shape[0]), kernel.inputs
+        self.gradient = BackwardCall(logits, target, mask, torch.empty_like(logits), *options, has_upstream=True)
+        self.record = record_of(logits.device)
+        self.device = logits.get_device()
+        self.target_shape, self.mask_shape = target.shape, None if mask is None else mask.shape
+
+    def forward(self, logits: Tensor, target: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """L and ∂L/∂sums."""
+        if self.record.words[0]:
+            self.record.raise_error()
+        with on_device_of(logits):
+            stream = current_stream(self.device)
+            sums = self.sums(logits, target, mask, self.record.tensor, stream=stream)
+            coefficients = torch.empty_like(sums)
+            value = torch.empty((), dtype=sums.dtype, device=sums.device)
+            self.formula(sums, value, coefficients, *self.inputs, stream=stream)
+        return value, coefficients
+
+    def backward(
+        self, coefficients: Tensor, logits: Tensor, target: Tensor, mask: Tensor | None, upstream: Tensor
+    ) -> Tensor:
+        """∂(final loss)/∂logits, with ``upstream`` = ∂(final loss)/∂L."""
+        gradient = torch.empty_like(logits)
+        with on_device_of(logits):
+            self.gradient(coefficients, logits, target, mask, gradient, upstream, stream=current_stream(self.device))
+        return gradient
+
+
+def current_stream(device: int) -> int | None:
+    """The raw stream that launches go to; None without a GPU."""
+    return torch._C._cuda_getCurrentRawStream(device) if device >= 0 else None
+
+
+def on_device_of(tensor: Tensor) -> Any:
+    """Launches go to the current device, which may be another than the tensor's."""
+    device = tensor.get_device()
+    return _same_device if device < 0 or device == torch._C._cuda_getDevice() else torch.cuda.device(device)
 
 
 class Step(torch.autograd.Function):
@@ -180,18 +165,23 @@ class Step(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> Tensor:
-        logits, target, mask, prepared, formula = arguments
-        value, coefficients = evaluate(prepared, formula, logits, target, mask)
+        logits, target, mask, plan = arguments
+        value, coefficients = plan.forward(logits, target, mask)
         ctx.save_for_backward(logits, target, mask, coefficients)
-        ctx.prepared = prepared
+        ctx.plan = plan
         return value
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         logits, target, mask, coefficients = ctx.saved_tensors
         (upstream,) = gradients
-        arguments = (logits, target, mask, *ctx.prepared.reading)
+        plan: StepPlan = ctx.plan
         if torch.is_grad_enabled():  # a second derivative is wanted, and the operator says that there is none
-            return region_gradient(coefficients * upstream, *arguments), None, None, None, None
-        passes = backend(logits, ctx.prepared.sigmoid)
-        return passes.region_gradient(coefficients, *arguments, upstream=upstream), None, None, None, None
+            mask = None if mask is None else mask.view(plan.mask_shape)
+            arguments = (logits, target.view(plan.target_shape), mask, *plan.reading)
+            return region_gradient(coefficients * upstream, *arguments), None, None, None
+        return plan.backward(coefficients, logits, target, mask, upstream), None, None, None
+
+
+# Function.apply looks for transforms of functorch, which ``steps_on_gpu`` has done, in as much time as a launch takes.
+apply_step = super(torch.autograd.Function, Step).apply

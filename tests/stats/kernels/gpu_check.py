@@ -78,8 +78,8 @@ def graph() -> None:
     expect_error("label 77")
 
 
-def replayed() -> None:
-    """Steps whose formula is replayed give the plain operations' bits, and follow every change of the criterion."""
+def one_node() -> None:
+    """Steps with the formula as one kernel give what the plain operations give, and follow every change."""
     torch.manual_seed(0)
     inputs = [
         (torch.randn(4, 5, 64, 64, device="cuda"), torch.randint(0, 5, (4, 64, 64), device="cuda")) for _ in range(4)
@@ -97,16 +97,19 @@ def replayed() -> None:
         loss.backward(torch.tensor(scale, device="cuda"))
         return loss.detach(), leaf.grad
 
-    def same(criterion, wanted_graphs=None):
+    def close(results, others):
+        for got, wanted in zip(results, others, strict=True):
+            assert (got - wanted).norm() <= 2e-6 * wanted.norm(), float((got - wanted).norm() / wanted.norm())
+
+    def same(criterion, wanted_plans):
         for logits, target in inputs:
-            for got, wanted in zip(fast(criterion, logits, target), plain(criterion, logits, target), strict=True):
-                assert torch.equal(got, wanted), (repr(criterion), float((got - wanted).abs().max()))
-        graphs = [one for one in criterion._prepared().graphs.values() if not isinstance(one, str)]
-        assert wanted_graphs is None or len(graphs) == wanted_graphs, graphs
+            close(fast(criterion, logits, target), plain(criterion, logits, target))
+        plans = [one for one in criterion._prepared().plans.values() if one is not None]
+        assert len(plans) == wanted_plans, (repr(criterion), plans)
 
     for name in sw.loss_names():
         same(sw.loss(name).cuda(), 1)
-    on_cpu = sw.loss("RCE")  # its weights enter the graph as numbers
+    on_cpu = sw.loss("RCE")  # its weights are numbers in the kernel
     same(on_cpu, 1)
     on_cpu.weights["SizeL1"] = 0.5
     same(on_cpu, 1)
@@ -115,9 +118,9 @@ def replayed() -> None:
     same(sw.loss("RCE", scope="global").cuda(), 0)
     criterion = sw.Loss(sw.loss("RCE") + 0.1 * sw.Dice(class_weight=[1, 2, 3, 4, 5]) + 0.3 * sw.Tversky()).cuda()
     same(criterion, 1)
-    criterion.weights["SizeL1"] = 0.25  # seen by the graph
+    criterion.weights["SizeL1"] = 0.25  # seen by the kernel
     same(criterion, 1)
-    criterion.parts["Dice"].smooth = 7.0  # a new graph
+    criterion.parts["Dice"].smooth = 7.0  # a new kernel
     same(criterion, 1)
     criterion.parts["Dice"].choice.class_weight.mul_(2)
     criterion.eval()
@@ -129,7 +132,7 @@ def replayed() -> None:
     same(copy.deepcopy(criterion), 1)
     same(pickle.loads(pickle.dumps(criterion)), 1)
     criterion = sw.loss("RCE").cuda()
-    scaled = [fast(criterion, *inputs[0], 3.0)[1] for _ in range(4)]  # plain, captured, replayed
+    scaled = [fast(criterion, *inputs[0], 3.0)[1] for _ in range(4)]
     assert all(torch.equal(one, scaled[0]) for one in scaled)
     # Two losses before either backward, changed in place: each keeps its own coefficients.
     leaves = [logits.clone().requires_grad_() for logits, _ in inputs[:2]]
@@ -150,28 +153,26 @@ def replayed() -> None:
                 results.append((fast(criterion, logits, target), (logits, target)))
     torch.cuda.synchronize()
     for got, given in results:
-        for one, wanted in zip(got, plain(criterion, *given), strict=True):
-            assert torch.equal(one, wanted)
+        close(got, plain(criterion, *given))
     logits = inputs[0][0].clone().requires_grad_()
     (gradient,) = torch.autograd.grad(criterion(logits, inputs[0][1]), logits, create_graph=True)
     expect_error("second one was asked for", gradient.sum().backward, RuntimeError)
-    for _ in range(3):  # in the first, a graph within a graph
+    for _ in range(3):
         new = sw.loss("DiceCE").cuda()
         logits.grad = None
         torch.utils.checkpoint.checkpoint(new, logits, inputs[0][1], use_reentrant=False).backward()
-        assert torch.equal(logits.grad, plain(new, *inputs[0])[1])
+        close([logits.grad], plain(new, *inputs[0])[1:])
     logits.grad = None
     value = plain(criterion, *inputs[0])[0]
     with torch.no_grad():
-        assert torch.equal(criterion(logits, inputs[0][1]), value)
+        close([criterion(logits, inputs[0][1])], [value])
     with torch.inference_mode():
-        assert torch.equal(criterion(logits, inputs[0][1]), value)
+        close([criterion(logits, inputs[0][1])], [value])
     checkpointed = torch.utils.checkpoint.checkpoint(criterion, logits, inputs[0][1], use_reentrant=False)
     checkpointed.backward()
-    assert torch.equal(logits.grad, plain(criterion, *inputs[0])[1])
+    close([logits.grad], plain(criterion, *inputs[0])[1:])
     with torch.autocast("cuda", torch.bfloat16):
-        for got, wanted in zip(fast(criterion, *inputs[0]), plain(criterion, *inputs[0]), strict=True):
-            assert torch.equal(got, wanted)
+        close(fast(criterion, *inputs[0]), plain(criterion, *inputs[0]))
 
 
 def compiled() -> None:
@@ -247,7 +248,7 @@ def memory() -> None:
 
 def main() -> int:
     failed = []
-    checks = (forms, same_bits, replayed, graph, bad_labels, many_elements, memory, compiled)
+    checks = (forms, same_bits, one_node, graph, bad_labels, many_elements, memory, compiled)
     for check in [one for one in checks if one.__name__ in sys.argv[1:] or len(sys.argv) == 1]:
         start = time.perf_counter()
         try:

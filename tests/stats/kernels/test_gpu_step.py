@@ -1,4 +1,4 @@
-"""The eager step of a GPU, without its CUDA graphs: kernels in the interpreter, formula and derivative in one node."""
+"""The eager step of a GPU in the interpreter: sums, formula and derivative in one node."""
 
 import copy
 import pickle
@@ -15,8 +15,8 @@ from kernel_cases import Case, build  # noqa: E402
 
 import sizewise as sw  # noqa: E402
 from sizewise import criterion as criterion_module  # noqa: E402
-from sizewise.stats.gpu_step import Prepared  # noqa: E402
 from sizewise.stats.kernels import launch  # noqa: E402
+from sizewise.stats.prepared import Prepared  # noqa: E402
 
 DEVICE = "cuda" if ON_GPU else "cpu"
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, in the interpreter
@@ -61,7 +61,7 @@ def test_hooks_of_checkpointing_do_not_see_the_inner_graph(step):
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: seen.append(tensor.shape) or tensor, lambda x: x):
         step(criterion, logits, target)
     # logits, labels and the coefficients of count, pixels, nll and size; nothing of the formula
-    assert seen == [logits.shape, (2, 1, 5, 6), (4, 2, 3)]
+    assert seen == [logits.shape, (2, 5, 6), (4, 2, 3)]
 
 
 def test_a_second_derivative_is_refused(monkeypatch):
@@ -120,7 +120,7 @@ class Restless(sw.Dice):
     """A term of someone else's, whose value may depend on anything."""
 
 
-def test_only_known_formulas_on_the_logits_device_are_replayed():
+def test_only_known_formulas_on_the_logits_device_become_kernels():
     logits = torch.zeros(1, 2, 4, 4, device="meta")
     assert Prepared(sw.loss("RCE")).takes(logits)  # λ as numbers
     assert Prepared(sw.loss("RCE").to("meta")).takes(logits)

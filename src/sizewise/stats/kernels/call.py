@@ -145,16 +145,16 @@ class ForwardCall(Call):
         self.tensors = []  # the plan outlives the call, its tensors must not
 
     def __call__(
-        self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor, out: Tensor | None = None
+        self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor, *, stream: int | None = None
     ) -> Tensor:
         workspace = torch.empty(self.workspace_size, dtype=self.dtype, device=self.device)
-        sums = torch.empty(self.sums_shape, dtype=self.dtype, device=self.device) if out is None else out
-        self.partial_sums(logits, target, logits if mask is None else mask, workspace)
+        sums = torch.empty(self.sums_shape, dtype=self.dtype, device=self.device)
+        self.partial_sums(logits, target, logits if mask is None else mask, workspace, stream=stream)
         if self.strays:
             cells = workspace.view(torch.int64)[: self.strays]
             highest = cells.amax()
             cells[0] = torch.where(highest != 0, highest, cells.amin())
-        self.add_programs(workspace, sums, record, target)
+        self.add_programs(workspace, sums, record, target, stream=stream)
         return sums
 
 
@@ -199,9 +199,12 @@ class BackwardCall(Call):
         mask: Tensor | None,
         gradient: Tensor,
         upstream: Tensor | None = None,
+        *,
+        stream: int | None = None,
     ) -> None:
         if self.empty:  # counts alone have no gradient
             gradient.zero_()
         else:
             factor = coefficients if upstream is None else upstream
-            self.gradient_tiles(coefficients, factor, logits, target, logits if mask is None else mask, gradient)
+            kept = logits if mask is None else mask
+            self.gradient_tiles(coefficients, factor, logits, target, kept, gradient, stream=stream)

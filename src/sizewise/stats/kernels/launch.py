@@ -24,19 +24,14 @@ def region_sums(
     sigmoid: bool,
     kinds: Sequence[int],
     parameters: Sequence[float],
-    out: Tensor | None = None,
 ) -> Tensor:
-    """See :func:`sizewise.stats.reference.region_sums`; bad target values make the sums NaN instead of raising.
-
-    The sums go into ``out`` where it is given.
-    """
+    """See :func:`sizewise.stats.reference.region_sums`; bad target values make the sums NaN instead of raising."""
     record = record_of(logits.device)
     if record.words[0]:
         record.raise_error()
     if logits.numel() == 0:
         shape = (len(kinds), *logits.shape[:2], 2) if sigmoid else (len(kinds), *logits.shape[:2])
-        zeros = torch.zeros(shape, dtype=compute_dtype(logits.dtype), device=logits.device)
-        return zeros if out is None else out.copy_(zeros)
+        return torch.zeros(shape, dtype=compute_dtype(logits.dtype), device=logits.device)
     logits, target, mask = walkable(logits, target, mask)
     key = call_key(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
     call = _forward_calls.get(key)
@@ -44,7 +39,7 @@ def region_sums(
         fields = list(zip(kinds, parameters, strict=True))
         call = _forward_calls[key] = ForwardCall(logits, target, mask, ignore_index, sigmoid, fields)
     with on_device_of(logits):
-        return call(logits, target, mask, record.tensor, out)
+        return call(logits, target, mask, record.tensor)
 
 
 def region_gradient(
