@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--hippocampus")
     parser.add_argument("--encoder-weights", default="imagenet")
     parser.add_argument("--kvasir-recipe", default="picture")
-    parser.add_argument("--hippocampus-epochs", type=int, default=40)
+    parser.add_argument("--hippocampus-epochs", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--budget-seconds", type=float, default=float("inf"), help="start no run after this")
     parser.add_argument("--out", type=Path, default=Path("quality"))

@@ -2,8 +2,9 @@
 
 A study is drawn on the logit scale and mapped to DSC in [0, 1], which skews it: difficulty of a case, shared by all
 losses; interaction of case and loss; effect of a seed, shared by all losses; interaction of seed and loss; noise of
-each case in each run; and cases that a loss loses entirely (DSC 0) in most of its runs. Each number below is the
-share of studies, counted by the functions that the verdict rests on.
+each case in each run; cases that a loss loses entirely (DSC 0) in most of its runs; and one loss whose seeds spread
+several times as much as the others'. Each number below is the share of studies, counted by the functions that the
+verdict rests on.
 """
 
 import argparse
@@ -17,12 +18,13 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from sizewise.study.statistics.components import Components, components, mean_squares
-from sizewise.study.statistics.interval import interval
-from sizewise.study.statistics.plan import plan
+from sizewise.study.statistics.components import Components, mean_squares
+from sizewise.study.statistics.interval import Interval, interval
+from sizewise.study.statistics.plan import seeds_needed, seeds_range
 from sizewise.study.statistics.signed_rank import holm
 
 USUAL = {"ability": 2.0, "case": 1.0, "case_loss": 0.3, "seed": 0.05, "seed_loss": 0.08, "noise": 0.5, "lost": 0.0}
+USUAL["unstable"] = 1.0  # how many times more the seeds of the second loss spread
 # name: (seeds, cases, losses, what differs from the usual study)
 STUDIES = {
     "usual": (3, 60, 4, {}),
@@ -40,6 +42,10 @@ STUDIES = {
     "cases alike": (3, 60, 4, {"case_loss": 0.1, "noise": 0.15}),
     "lost cases": (3, 60, 4, {"lost": 0.05}),
     "lost cases, five seeds": (5, 20, 4, {"lost": 0.05}),
+    "one unstable loss": (3, 60, 4, {"unstable": 4.0}),
+    "two seeds, seeds matter more": (2, 60, 4, {"seed_loss": 0.15}),
+    "ten seeds, ten cases": (10, 10, 3, {}),
+    "nine losses": (3, 60, 9, {"seed_loss": 0.15}),
 }
 PLANS = {  # name: (cases, shift of one loss, what differs)
     "large difference": (100, 0.35, {"seed_loss": 0.15}),
@@ -47,6 +53,7 @@ PLANS = {  # name: (cases, shift of one loss, what differs)
     "small difference": (100, 0.2, {"seed_loss": 0.15}),
     "few cases, large difference": (40, 0.5, {"seed_loss": 0.25}),
 }
+PILOTS = 500
 LIBRARIES = ("sizewise", "numpy", "scipy")
 
 
@@ -56,9 +63,9 @@ def draw(rng, studies, losses, seeds, cases, *, shift=0.0, **changes):
     normal = rng.standard_normal
     logit = how["ability"] + how["case"] * normal((studies, 1, 1, cases))
     logit = logit + how["case_loss"] * normal((studies, losses, 1, cases))
-    logit = (
-        logit + how["seed"] * normal((studies, 1, seeds, 1)) + how["seed_loss"] * normal((studies, losses, seeds, 1))
-    )
+    spread = np.full((losses, 1, 1), how["seed_loss"])
+    spread[1] *= how["unstable"]
+    logit = logit + how["seed"] * normal((studies, 1, seeds, 1)) + spread * normal((studies, losses, seeds, 1))
     logit = logit + how["noise"] * normal((studies, losses, seeds, cases))
     logit[:, -1] += shift
     dsc = 1 / (1 + np.exp(-logit))
@@ -91,17 +98,34 @@ def naive(differences, replicates=2000):
     return np.quantile(draws, [0.025, 0.975], axis=-1)
 
 
+def intervals(differences, pieces=250):
+    """``interval``, some studies at a time, as the replicates of all do not fit in memory."""
+    parts = [interval(differences[start : start + pieces]) for start in range(0, len(differences), pieces)]
+    return Interval(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+
+
+def pooled(differences):
+    """p-values if all losses were taken to have the same seed variance, which has more degrees of freedom then."""
+    squares = mean_squares(differences)
+    comparisons = differences.shape[1]
+    seed = squares.seed.mean(axis=1, keepdims=True)
+    error = np.sqrt((seed + np.maximum(0, squares.unit - squares.noise)) / (squares.seeds * squares.units))
+    return 2 * stats.t.sf(np.abs(squares.mean) / error, comparisons * (squares.seeds - 1))
+
+
 def level(rng, studies, seeds, cases, losses, changes):
     """Shares of studies that claim a difference where there is none, and of intervals that hold the truth."""
     dsc = draw(rng, studies, losses, seeds, cases, **changes)
     differences = dsc[:, 1:] - dsc[:, :1]
-    found = interval(differences)
+    if "unstable" in changes:  # DSC end at 1, so that what spreads more is a little lower on average
+        differences[:, 0] -= truth(0.0, **changes)[0]
+    found = intervals(differences)
     low, high = naive(differences)
     ranks = stats.wilcoxon(differences.mean(axis=2), axis=-1, method="asymptotic").pvalue
     moved = dict(changes) | {"shift": 0.2}
     true_difference, _ = truth(**moved)
     better = draw(rng, studies, 2, seeds, cases, **moved)
-    shifted = interval(better[:, 1] - better[:, 0])
+    shifted = intervals(better[:, 1] - better[:, 0])
     return {
         "claims": np.mean((holm(found.p_value) < 0.05).any(axis=1)),
         "coverage": np.mean((found.low <= 0) & (found.high >= 0)),
@@ -109,6 +133,7 @@ def level(rng, studies, seeds, cases, losses, changes):
         "plain_bootstrap_coverage": np.mean((low <= 0) & (high >= 0)),
         "plain_bootstrap_claims": np.mean(((low > 0) | (high < 0)).any(axis=1)),
         "wilcoxon_claims": np.mean((holm(ranks) < 0.05).any(axis=1)),
+        "pooled_seeds_claims": np.mean((holm(pooled(differences)) < 0.05).any(axis=1)),
     }
 
 
@@ -131,7 +156,7 @@ def drawn_studies(rng, studies):
 def shown_share(rng, studies, seeds, cases, shift, changes):
     """The share of studies with two losses that show the difference, in the right direction."""
     dsc = draw(rng, studies, 2, seeds, cases, shift=shift, **changes)
-    found = interval(dsc[:, 1] - dsc[:, 0])
+    found = intervals(dsc[:, 1] - dsc[:, 0])
     return np.mean((found.p_value < 0.05) & (found.estimate > 0))
 
 
@@ -154,49 +179,56 @@ def planning(rng, studies, cases, shift, changes):
     row = {
         "difference": difference,
         "seeds_true": wanted,
-        "seeds_from_true_variances": plan(parts, difference=difference, seeds=3, units=cases).seeds,
+        "seeds_from_true_variances": seeds_needed(parts, difference, units=cases),
     }
-    for pilot in (3, 5):
-        dsc = draw(rng, max(1, studies // 2), 2, pilot, cases, shift=shift, **changes)
+    for pilot in (3, 5, 10):
+        dsc = draw(rng, PILOTS, 2, pilot, cases, shift=shift, **changes)
         found = dsc[:, 1] - dsc[:, 0]
-        shown = interval(found).p_value < 0.05
-        planned = [plan_of(one, components(mean_squares(one)), pilot, cases, None) for one in found]
-        known = [plan_of(one, components(mean_squares(one)), pilot, cases, difference) for one in found]
+        shown = intervals(found).p_value < 0.05
+        planned, holds = predictions(found, None, wanted)
+        known, known_holds = predictions(found, difference, wanted)
         row |= {
             f"pilot{pilot}_median": np.median(planned),
             f"pilot{pilot}_quarter": np.quantile(planned, 0.25, method="nearest"),
             f"pilot{pilot}_three_quarters": np.quantile(planned, 0.75, method="nearest"),
-            f"pilot{pilot}_within_30": np.mean(np.abs(np.array(planned) / wanted - 1) <= 0.3),
-            f"pilot{pilot}_median_if_not_shown": np.median(np.array(planned)[~shown]),
+            f"pilot{pilot}_within_30": np.mean(np.abs(planned / wanted - 1) <= 0.3),
+            f"pilot{pilot}_range_holds": np.mean(holds),
+            f"pilot{pilot}_median_if_not_shown": np.median(planned[~shown]),
             f"pilot{pilot}_median_known_difference": np.median(known),
-            f"pilot{pilot}_within_30_known_difference": np.mean(np.abs(np.array(known) / wanted - 1) <= 0.3),
+            f"pilot{pilot}_within_30_known_difference": np.mean(np.abs(known / wanted - 1) <= 0.3),
+            f"pilot{pilot}_range_holds_known_difference": np.mean(known_holds),
         }
     return row
 
 
-def plan_of(differences, parts, seeds, cases, difference):
-    """Predicted seeds of one pilot; more than can be planned for counts as infinitely many."""
-    size = differences.mean() if difference is None else difference
-    return plan(parts, difference=size, seeds=seeds, units=cases, only="seeds").seeds or np.inf
+def predictions(pilots, difference, wanted):
+    """Predicted seeds of each pilot, more than can be planned for as infinitely many, and whether the range holds."""
+    seeds, holds = [], []
+    for one in pilots:
+        size = one.mean() if difference is None else difference
+        usual, fewest, most = (number or np.inf for number in seeds_range(mean_squares(one), size))
+        seeds.append(usual)
+        holds.append(fewest <= wanted <= most)
+    return np.array(seeds), np.array(holds)
 
 
 def main():
     """Run all simulations and write one long table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--studies", type=int, default=1000, help="simulated studies per setting")
+    parser.add_argument("--studies", type=int, default=2000, help="simulated studies per setting")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "statistics-calibration.csv")
     options = parser.parse_args()
     began = time.process_time()
     rows = []
     for index, (name, (seeds, cases, losses, changes)) in enumerate(STUDIES.items()):
-        found = level(np.random.default_rng([1, index]), options.studies, seeds, cases, losses, changes)
+        found = level(np.random.default_rng([4, index]), options.studies, seeds, cases, losses, changes)
         rows += [(name, seeds, cases, losses, key, value) for key, value in found.items()]
         print(f"{name:28s} S={seeds} C={cases} L={losses}", *(f"{k} {v:.3f}" for k, v in found.items()), flush=True)
-    found = drawn_studies(np.random.default_rng(2), options.studies)
+    found = drawn_studies(np.random.default_rng(5), options.studies)
     rows += [("drawn", "3-5", "20-100", "2-4", key, value) for key, value in found.items()]
     print(f"{'drawn':28s}", *(f"{k} {v:.3f}" for k, v in found.items()), flush=True)
     for index, (name, (cases, shift, changes)) in enumerate(PLANS.items()):
-        found = planning(np.random.default_rng([3, index]), options.studies, cases, shift, changes)
+        found = planning(np.random.default_rng([6, index]), options.studies, cases, shift, changes)
         rows += [(name, "", cases, 2, key, value) for key, value in found.items()]
         print(f"{name:28s}", *(f"{k} {v:.3g}" for k, v in found.items()), flush=True)
     about = (platform.python_version(), *(version(library) for library in LIBRARIES))

@@ -5,7 +5,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -66,17 +67,29 @@ def time_together(
     for work in works:
         for _ in range(3):  # compiles, captures, warms up
             work()
-    for _ in range(rounds):
-        for work, values, device_values in zip(works, seconds, device_seconds, strict=True):
-            if device == "cuda":
-                device_values.append(device_seconds_a_call(work))  # first, so that the other's start is warm
-            values.append(seconds_a_call(work, device))
+    with without_garbage_collection():
+        for _ in range(rounds):
+            for work, values, device_values in zip(works, seconds, device_seconds, strict=True):
+                if device == "cuda":
+                    device_values.append(device_seconds_a_call(work))  # first, so that the other's start is warm
+                values.append(seconds_a_call(work, device))
     timings = []
     for values, device_values in zip(seconds, device_seconds, strict=True):
         low, middle, high = statistics.quantiles(values, n=4) if rounds > 1 else values * 3
         own = statistics.median(device_values or values)
         timings.append(Timing(1e3 * middle, 1e3 * low, 1e3 * high, 1e3 * own))
     return timings
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Keep Python's collector out of the timings, as the standard library's timeit does."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def device_seconds_a_call(work: Callable[[], object]) -> float:
