@@ -109,6 +109,11 @@ def one_node() -> None:
 
     for name in sw.loss_names():
         same(sw.loss(name).cuda(), 1)
+    for shape in ((16, 1000, 8, 8), (4, 256, 32, 32), (300, 3, 8, 8)):
+        logits, target = torch.randn(shape, device="cuda"), torch.randint(0, shape[1], shape[:1] + shape[2:]).cuda()
+        many = sw.loss("RCE").cuda()
+        close(fast(many, logits, target), plain(many, logits, target))
+        assert len(many._prepared().plans) == 1
     on_cpu = sw.loss("RCE")  # its weights are numbers in the kernel
     same(on_cpu, 1)
     on_cpu.weights["SizeL1"] = 0.5

@@ -157,6 +157,13 @@ def test_what_cannot_be_written_is_left_to_torch():
     assert not kernel.takes(MOST_SUMS)
 
 
+def test_a_choice_of_classes_is_never_taken_for_the_images():
+    # 67 images are recorded for 100 classes; 67 chosen classes could be mistaken for them
+    with pytest.raises(Unsupported, match="67 tensors stacked"):
+        kernel_of(criterion := sw.Dice(classes=tuple(range(67))).to(DEVICE), sums_of(criterion, 2, 100))
+    agree(criterion := sw.Dice(classes=tuple(range(66))).to(DEVICE), sums_of(criterion, 2, 100))
+
+
 def test_a_criterion_with_such_a_formula_still_gives_its_loss(monkeypatch):
     from sizewise import criterion as criterion_module
 

@@ -32,9 +32,8 @@ class FormulaKernel:
     """
 
     def __init__(self, formula: Formula, fields: tuple[Field, ...], classes: int, sigmoid: bool, like: Tensor) -> None:
-        # Any number of images will do, as long as it can be told from all other sizes.
-        shape = (len(fields), max(classes + 1, 3), classes, *((2,) if sigmoid else ()))
-        if shape[2] * len(shape) > MOST_SUMS:
+        shape = (len(fields), images_unlike(classes), classes, *((2,) if sigmoid else ()))
+        if classes > MOST_SUMS:
             raise Unsupported("too many classes")
         try:
             recording = record(formula, fields, torch.ones(shape, dtype=like.dtype, device=like.device))
@@ -59,6 +58,17 @@ class FormulaKernel:
             warps = min(16, max(1, block * classes * self.regions // SUMS_A_WARP))
             launch = self.launches[images] = Launch(self.kernel, 1, warps, (images,), constants)
         return launch
+
+
+def images_unlike(classes: int) -> int:
+    """A number of images for the recording: any will do that can be told from the other sizes.
+
+    >>> images_unlike(2), images_unlike(19), images_unlike(150)
+    (3, 20, 67)
+    """
+    if classes < 64:
+        return max(classes + 1, 3)
+    return 67 if classes not in (67, 68) else 73
 
 
 @lru_cache(maxsize=256)
