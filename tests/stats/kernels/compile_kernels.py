@@ -1,0 +1,56 @@
+"""Compile the kernels of a loss down to machine code for a GPU that need not be here; run by test_compiling.py.
+
+    python compile_kernels.py LOSS CLASSES
+
+Prints the size of each binary.
+"""
+
+import sys
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+import sizewise as sw
+from sizewise.stats.formula.kernel import FormulaKernel
+from sizewise.stats.kernels.call import BackwardCall, ForwardCall
+from sizewise.stats.prepared import Prepared
+
+H200 = GPUTarget("cuda", 90, 32)
+
+
+def binary_size(launch, pointers) -> int:
+    """Compile one launch, whose first arguments are ``pointers``, then its numbers, then its constants."""
+    names, signature, constants = launch.kernel.arg_names, {}, {}
+    for place, name in enumerate(names):
+        if place < len(pointers):
+            signature[name] = pointers[place]
+        elif place < len(pointers) + len(launch.numbers):
+            signature[name] = "i32"
+        else:
+            signature[name] = "constexpr"
+            constants[(place,)] = launch.constants[name]
+    source = ASTSource(launch.kernel, signature, constants)
+    options = {"num_warps": launch.warps, "enable_fp_fusion": True}
+    return len(triton.compile(source, target=H200, options=options).asm["cubin"])
+
+
+def main() -> None:
+    criterion, classes = sw.loss(sys.argv[1]), int(sys.argv[2])
+    prepared = Prepared(criterion)
+    fields = [(int(field.kind), field.parameter) for field in prepared.fields]
+    logits, target = torch.zeros(2, classes, 8, 8), torch.zeros(2, 1, 8, 8, dtype=torch.int64)
+    forward = ForwardCall(logits, target, None, None, False, fields)
+    backward = BackwardCall(logits, target, None, logits, None, False, fields, has_upstream=True)
+    formula = FormulaKernel(criterion.from_stats, prepared.fields, classes, False, logits)
+    floats, labels, record = "*fp32", "*i64", "*i64"
+    weights = ["*fp64"] * len(formula.inputs)
+    print("sums", binary_size(forward.partial_sums, [floats, labels, floats, floats]))
+    print("finish", binary_size(forward.add_programs, [floats, floats, record, labels]))
+    print("formula", binary_size(formula.launch(2), [floats, floats, floats, *weights]))
+    print("gradient", binary_size(backward.gradient_tiles, [floats, floats, floats, labels, floats, floats]))
+
+
+if __name__ == "__main__":
+    main()
