@@ -47,7 +47,21 @@ def read(path: Path) -> Rows:
 
 
 def losses_table(rows: Rows) -> str:
-    """Milliseconds by loss and shape, ours in bold, and the peak memory over the logits."""
+    """A table for each dtype, and where the numbers come from."""
+    dtypes = list(dict.fromkeys((row.get("logits"), row.get("labels")) for row in rows))
+    parts = []
+    for logits, labels in dtypes:
+        if len(dtypes) > 1:
+            parts.append(f"{logits} logits, {labels} labels:")
+        parts.append(shapes_table([row for row in rows if row.get("logits") == logits]))
+    return "\n\n".join([*parts, provenance(rows)])
+
+
+def shapes_table(rows: Rows) -> str:
+    """Milliseconds by loss and shape, ours in bold, and the peak memory over the logits.
+
+    On a GPU the time seen from Python comes first, then the device's own.
+    """
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
     losses = list(dict.fromkeys((row["library"], row["loss"]) for row in rows))
     found = {(row["library"], row["loss"], row["shape"]): row for row in rows}
@@ -59,13 +73,15 @@ def losses_table(rows: Rows) -> str:
         peaks = [float(cell["peak_over_logits"]) for cell in cells if cell.get("peak_over_logits")]
         name = f"{NAMES.get(library, library)} {loss}"
         table.append(
-            [
-                f"**{name}**" if library == "sizewise" else name,
-                *(digits(cell.get("median_ms", "")) for cell in cells),
-                span(peaks),
-            ]
+            [f"**{name}**" if library == "sizewise" else name, *(time_of(cell) for cell in cells), span(peaks)]
         )
-    return markdown_table(table) + "\n\n" + provenance(rows)
+    return markdown_table(table)
+
+
+def time_of(cell: dict[str, str]) -> str:
+    """The median, and the device's own where it differs."""
+    seen, own = cell.get("median_ms", ""), cell.get("device_ms", "")
+    return digits(seen) if own in ("", seen) else f"{digits(seen)} / {digits(own)}"
 
 
 def provenance(rows: Rows) -> str:
