@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nibabel
 import numpy as np
 import pytest
 from data.layouts.image_folder import write_image_folder, write_multiclass_folder
@@ -62,7 +63,7 @@ def test_plain_images_one_image_and_other_subsets(run, trained, tmp_path):
     one = next(Path("plain").iterdir())
     code, out, _ = run(trained / "run", "--data", one, "--out", "b")
     assert code == 0
-    assert out.startswith("1 label maps of")
+    assert out.startswith("1 label map of")
     with Image.open(next(Path("b").iterdir())) as labels:
         assert labels.size == (32, 32)
         assert set(np.unique(np.asarray(labels))) <= {0, 1, 2, 3}
@@ -81,7 +82,7 @@ def test_wrong_use(run, trained, tmp_path):
         (("nowhere", "--data", data), "nowhere is no run folder: it has no config.json"),
         ((trained / "run", "--data", "nowhere"), "There is no folder 'nowhere'"),
         ((trained / "run", "--data", "binary"), "the run was trained on 2D"),
-        ((trained / "run", "--data", "empty"), "has no images that this 2D run can read"),
+        ((trained / "run", "--data", "empty"), "has no images that this run, trained on 2D data, can read"),
         ((trained / "run", "--data", data, "--subset", "tests"), "--subset must be one of"),
         ((trained / "run", "--data", data, "--subset", "unlabelled"), "every case of"),
         ((trained / "run", "--data", data, "--out", "file"), "--out file is a file; name a folder"),
@@ -91,6 +92,30 @@ def test_wrong_use(run, trained, tmp_path):
         code, _, err = run(*arguments)
         assert code == 2, arguments
         assert message in err, err
+
+
+def test_scores_are_those_of_the_run(run, trained, tmp_path):
+    code, out, err = run(trained / "run", "--data", trained / "data", "--score", "--out", "a")
+    assert code == 0, err
+    assert (tmp_path / "a" / "cases.csv").read_bytes() == (trained / "run" / "cases.csv").read_bytes()
+    assert "3 class_3" in out
+    assert len(list(Path("a").glob("*.png"))) == 2
+    shutil.copytree(trained / "data" / "test" / "images", tmp_path / "plain")
+    for arguments, message in (
+        (("--data", "plain"), "--score: none of the cases of plain has a true label map"),
+        (("--data", trained / "data", "--out", trained / "run"), "is a run folder"),
+    ):
+        code, _, err = run(trained / "run", *arguments, "--score")
+        assert code == 2
+        assert message in err
+
+
+def test_volumes_for_a_run_on_pictures(run, trained, tmp_path):
+    nibabel.save(nibabel.Nifti1Image(np.zeros((8, 7, 5), np.float32), np.eye(4)), tmp_path / "v.nii.gz")
+    code, _, err = run(trained / "run", "--data", "v.nii.gz")
+    assert code == 2
+    assert "v.nii.gz' is a 3D image (8×7×5), but this run was trained on 2D data" in err
+    assert "Known layouts" not in err
 
 
 def test_a_run_that_is_not_finished_or_broken(run, trained, tmp_path):

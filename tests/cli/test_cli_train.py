@@ -117,6 +117,19 @@ def test_bad_data_is_a_sentence_with_the_files_name(run, tmp_path):
     assert not list(Path("runs").glob("*"))
 
 
+def test_how_frames_were_grouped_is_said_and_kept(run, tmp_path):
+    """Without the release's numbers the split rests on similarity: who reads the scores has to know."""
+    import json
+
+    from data.layouts.cvc_clinicdb import write_cvc_clinicdb
+
+    root = write_cvc_clinicdb(tmp_path / "cvc")  # counted anew from 1
+    code, out, err = run(*flags(root, "--epochs", "1", "--out", "run"))
+    assert code == 0, err
+    assert out.startswith("note: The files do not carry the frame numbers of the release")
+    assert "by how alike they look" in json.loads(Path("run/problem.json").read_text())["notes"][0]
+
+
 def test_a_folder_that_holds_a_run(run, data, tmp_path):
     assert run(*flags(data, "--out", "run"))[0] == 0
     code, _, err = run(*flags(data, "--out", "run"))
@@ -136,11 +149,15 @@ def test_a_folder_that_holds_a_run(run, data, tmp_path):
 def test_a_run_that_fails_ends_with_exit_code_1(run, data, monkeypatch):
     from sizewise.train.step import Step
 
-    monkeypatch.setattr(Step, "epoch_means", lambda self, steps: {"loss": float("nan")})
-    code, _, err = run(*flags(data, "--out", "run"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Step, "epoch_means", lambda self, steps: {"loss": float("nan")})
+        code, _, err = run(*flags(data, "--out", "run"))
     assert code == 1
     assert err.startswith("sizewise: the loss became no number in epoch 1 (loss = nan). Lower --learning-rate")
-    assert sorted(file.name for file in Path("run").iterdir() if file.suffix == ".pt") == []
+    assert err.endswith("Nothing had been saved yet.\n")
+    assert not Path("run").exists()
+    code, _, err = run(*flags(data, "--out", "run", "--learning-rate", "1e-4"))  # the advice can be followed
+    assert code == 0, err
 
 
 def test_sizes_that_the_model_cannot_halve_are_padded(run, data):
@@ -215,7 +232,7 @@ def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tm
     assert "4 training, 2 validation, 2 test cases" in lines[0]
     assert "monai-segresnet with Loss(CrossEntropy() + SizeL1(), ignore_index=255), recipe demo, seed 0" in lines[1]
     assert lines[2].startswith("epoch 1/1  loss")
-    assert lines[3] == "scoring 2 test cases in their own resolution"
+    assert lines[3] == "scoring 2 test cases at full resolution"
     assert lines[4].startswith("Test scores of runs/")
     (folder,) = (tmp_path / "runs").iterdir()
     assert lines[-1] == f"Next: sizewise predict runs/{folder.name} --data PATH --out predictions"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from data.layouts.decathlon_layout import write_pancreas
+from data.layouts.image_folder import write_image_folder
 
 from sizewise.cli.main import main
 
@@ -120,3 +121,23 @@ def test_ctrl_c_ends_with_130_and_does_not_wait_for_the_other_cases():
     _, err = running.communicate(timeout=20)  # 260 cases of a second each, on a few threads, would take longer
     assert running.returncode == 130
     assert "Traceback" not in err
+
+
+def test_the_next_command_has_flags_that_train_knows(tmp_path, capsys, monkeypatch):
+    """The options that were given come again, under the names that `sizewise train` has for them."""
+    import shlex
+
+    import typer
+
+    from sizewise.cli.commands import make_app
+
+    root = write_image_folder(tmp_path / "with space")
+    code, out, err = run(capsys, monkeypatch, root, "--name", "folder", "--merge", "--modality", "MRI")
+    assert code == 0, err
+    (line,) = [line.removeprefix("Next: ") for line in out.splitlines() if line.startswith("Next: ")]
+    words = shlex.split(line)
+    assert words[:4] == ["sizewise", "train", "--data", str(root)]
+    known = {flag for option in typer.main.get_command(make_app()).commands["train"].params for flag in option.opts}
+    given = [word for word in words[2:] if word.startswith("--")]
+    assert given == ["--data", "--name", "--merge", "--modality", "--loss"]
+    assert set(given) <= known

@@ -50,7 +50,7 @@ def test_writes_the_table_and_says_what_is_next(folders):
     picture(folders / "pred" / "extra.png", disc())
     result = sizewise(*flags(folders, "--nsd-tolerance", "2"))
     assert result.returncode == 0, result.stderr
-    assert "1 predictions have no target and are not scored: extra." in result.stderr
+    assert "1 prediction has no target; not scored: extra." in result.stderr
     for words in ("DSC", "pooled DSC", "false alarms", "cases.csv", "Next: sizewise"):
         assert words in result.stdout
     rows = read_cases(folders / "out" / "cases.csv")

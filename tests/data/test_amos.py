@@ -28,7 +28,7 @@ def test_ct_alone_with_the_official_subsets(tmp_path, with_json):
     assert np.bincount(dataset.reader.target(dataset.cases[0]).ravel())[1:].tolist() == list(range(1, 16))
     findings = check_dataset(dataset).findings
     assert {finding.level for finding in findings} == {"warning"}  # MRI lies there, unused; its masks are no error
-    assert sum("has 1 images that no case uses" in finding.message for finding in findings) == 3
+    assert sum("has 1 image that no case uses" in finding.message for finding in findings) == 3
 
 
 def test_the_official_validation_is_scored_and_never_chooses_the_checkpoint(tmp_path):

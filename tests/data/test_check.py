@@ -61,7 +61,7 @@ def test_a_mask_without_an_image_is_an_error_an_unused_image_a_warning(root):
     save(root / "labelsTr" / "pancreas_050.nii.gz", labels(classes=3))
     save(root / "imagesTr" / "pancreas_060.nii.gz", scan(60))
     assert messages(root) == [f"'{root}/labelsTr/pancreas_050.nii.gz' is a mask without an image."]
-    assert messages(root, "warning") == [f"'{root}/imagesTr' has 1 images that no case uses: pancreas_060.nii.gz."]
+    assert messages(root, "warning") == [f"'{root}/imagesTr' has 1 image that no case uses: pancreas_060.nii.gz."]
 
 
 def test_an_unlisted_pair_is_no_error(root):

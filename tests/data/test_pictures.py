@@ -1,4 +1,5 @@
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,3 +200,27 @@ def test_damage_anywhere_is_a_bad_input_or_decodes(tmp_path, extension):
             assert decoded.ndim == 3
     assert len(messages) > 20
     assert all(path.name in message for message in messages)
+
+
+def test_a_file_that_may_not_be_read_says_so(tmp_path, monkeypatch):
+    def denied(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Image, "open", denied)
+    with pytest.raises(BadInput, match=r"a\.png' may not be read: permission denied"):
+        read_picture(tmp_path / "a.png")
+
+
+def test_a_label_map_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = write_label_picture(np.ones((4, 4), np.uint8), tmp_path / "a.png")
+    whole = path.read_bytes()
+
+    def full(self, file, **options):
+        Path(file).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Image.Image, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_label_picture(np.zeros((4, 4), np.uint8), path)
+    assert path.read_bytes() == whole
+    assert [one.name for one in tmp_path.iterdir()] == ["a.png"]

@@ -7,7 +7,17 @@ import pytest
 
 from sizewise.data.check import CaseSizes
 from sizewise.data.dataset import Dataset
-from sizewise.data.summary import class_sizes, percent, plot_sizes, shares, size_rows, write_plot, write_sizes
+from sizewise.data.summary import (
+    bars,
+    class_sizes,
+    percent,
+    plot_sizes,
+    shares,
+    size_bins,
+    size_rows,
+    write_plot,
+    write_sizes,
+)
 
 SIZES = (CaseSizes("a", (90, 10, 0), 100), CaseSizes("b", (30, 10, 10), 50), CaseSizes("c", (10, 0, 0), 10))
 
@@ -24,7 +34,24 @@ def test_rows_are_hand_counted(dataset):
     assert organ.mean == pytest.approx((0.1 + 0.2 + 0) / 3)
     assert (organ.median, organ.smallest, organ.largest) == pytest.approx((0.15, 0.1, 0.2))  # where it is present
     assert (lesion.median, lesion.smallest, lesion.largest) == pytest.approx((0.2, 0.2, 0.2))
-    assert size_rows(dataset, SIZES)[1] == ["1 organ", "67%", "10 %", "15 %", "10 %", "20 %"]
+    assert size_rows(dataset, SIZES)[1] == ["1 organ", "67%", "10 %", "15 %", "10 %", "20 %", "█  █        "]
+
+
+def test_multi_label_channels_are_counted_from_1_as_in_the_score_tables(tmp_path):
+    lesions = Dataset("d", ("exudates", "disc"), (), None, 2, activation="sigmoid")
+    sizes = (CaseSizes("a", (3, 7), 10),)
+    assert [row[0] for row in size_rows(lesions, sizes)] == ["1 exudates", "2 disc"]
+    write_sizes(lesions, sizes, tmp_path / "sizes.csv")
+    assert (tmp_path / "sizes.csv").read_text().splitlines()[1:] == ["a,1,exudates,3,0.3", "a,2,disc,7,0.7"]
+
+
+def test_bars_lie_where_the_sizes_are():
+    """12 bins for two decades: a share s falls into bin 6 · (log10 s + 2)."""
+    edges = size_bins(np.array([[0.011], [1.0]]))
+    assert edges[[0, 6, 12]] == pytest.approx([0.01, 0.1, 1.0])
+    assert np.histogram([0.05, 1.0, 0.0], edges)[0].nonzero()[0].tolist() == [4, 11]  # 6 · (−1.301 + 2) = 4.19
+    assert bars([0, 0]) == "  "
+    assert size_bins(np.zeros((0, 2)))[-1] == 1
 
 
 def test_a_case_with_every_pixel_ignored_enters_nothing(dataset):

@@ -72,6 +72,13 @@ def test_a_slice_stored_as_a_volume_is_scored_in_2d(folders):
     assert found["a", 1] < 1
 
 
+def test_a_volume_against_a_slice_is_named_as_such(folders):
+    save(folders[0], "a.nii.gz", np.repeat(square()[..., None], 3, axis=2))
+    save(folders[1], "a.nii.gz", square())
+    with pytest.raises(BadInput, match=r"a\.nii\.gz' is 3D .* x 3\), but its target .* is 2D .*: one is a volume"):
+        run(folders)
+
+
 def test_black_and_white_is_binary_on_either_side(folders):
     save(folders[0], "a.png", square())
     save(folders[1], "a.png", square() * 255)

@@ -9,6 +9,7 @@ import torch
 from sampling import EXHAUSTIVE
 
 from sizewise.errors import BadInput
+from sizewise.models import hub
 from sizewise.models.build import build_model, canonical_name, model_names, size_multiple
 from sizewise.models.monai_nets import MONAI_NETS
 from sizewise.models.padding import pad_to_multiple
@@ -113,6 +114,7 @@ def test_a_hub_out_of_reach_is_a_sentence(monkeypatch):
     def unreachable(*_, **__):
         raise OSError("Name or service not known")
 
+    monkeypatch.setattr(hub, "is_reachable", lambda: True)
     monkeypatch.setattr(import_smp().encoders, "hf_hub_download", unreachable)
     with pytest.raises(BadInput, match="ImageNet weights of encoder 'resnet18' could not be fetched: Name or service"):
         build_model("fpn-resnet18", spatial_dims=2, in_channels=3, out_channels=2, encoder_weights="imagenet")

@@ -1,4 +1,5 @@
 import errno
+import resource
 
 import pytest
 import torch
@@ -57,3 +58,28 @@ def test_a_full_disk_leaves_the_old_checkpoint_and_says_so(tmp_path, monkeypatch
         save_checkpoint(tmp_path / "a.pt", {"epoch": 2, "model": torch.zeros(10_000)})
     assert caught.value.errno == errno.ENOSPC
     assert load_checkpoint(tmp_path / "a.pt") == {"epoch": 1}
+
+
+@pytest.mark.parametrize("room", [1, 5_000, 200_000])
+def test_a_disk_that_fills_up_midway_is_named_as_such(tmp_path, room):
+    """Torch would say that its archive is at an unexpected position. The limit on file sizes stands for the full disk."""
+    save_checkpoint(tmp_path / "a.pt", {"epoch": 1})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        with pytest.raises(OSError) as caught:
+            save_checkpoint(tmp_path / "a.pt", {"epoch": 2, "model": {str(n): torch.zeros(10_000) for n in range(9)}})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.errno == errno.EFBIG
+    assert load_checkpoint(tmp_path / "a.pt") == {"epoch": 1}
+    assert [one.name for one in tmp_path.iterdir()] == ["a.pt"]
+
+
+def test_other_troubles_of_torch_stay_what_they_are(tmp_path, monkeypatch):
+    def fails(content, file):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(torch, "save", fails)
+    with pytest.raises(RuntimeError, match="a bug"):
+        save_checkpoint(tmp_path / "a.pt", {})

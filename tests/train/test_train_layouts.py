@@ -21,7 +21,7 @@ from train.tiny_runs import history_without_times, train_tiny
 from sizewise.metrics.evaluate import evaluate_folders
 from sizewise.metrics.table import read_cases
 from sizewise.train.checkpoint import load_checkpoint
-from sizewise.train.predict import predict_folder
+from sizewise.train.predict import predict_folder, scored_names
 from sizewise.train.run_folder import read_config
 
 pytestmark = pytest.mark.usefixtures("no_curves")
@@ -132,6 +132,9 @@ def test_cityscapes_are_written_in_its_label_ids(tmp_path):
 def test_multi_label_maps_are_written_and_scored_channel_by_channel(tmp_path):
     data, run = write_idrid(tmp_path / "data"), tmp_path / "run"
     train_tiny(data, run, recipe="auto")
-    files = predict_folder(run, str(data), out=tmp_path / "out", device="cpu", say=lambda line: None)
+    files = predict_folder(run, str(data), out=tmp_path / "out", score=True, device="cpu", say=lambda line: None)
     assert files
+    assert (tmp_path / "out" / "cases.csv").read_bytes() == (run / "cases.csv").read_bytes()
+    assert {row.class_id for row in read_cases(run / "cases.csv")} == {1, 2, 3, 4, 5}
+    assert scored_names(run)[1] == "microaneurysms"
     assert list(load_checkpoint(run / "best.pt")["model"].values())[-1].shape[0] == 5

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from data.layouts.image_folder import write_image_folder, write_multiclass_folder
+from PIL import Image
 from train.tiny_runs import CPU, history_without_times, train_tiny
 
 from sizewise.metrics.table import read_cases
@@ -42,7 +43,8 @@ def data(tmp_path_factory):
 def test_without_validation_the_last_epoch_is_taken(tmp_path):
     data = write_image_folder(tmp_path / "data", cases=2)
     lines = train_tiny(data, tmp_path / "run", epochs=2, batch_size=4, schedule="plateau")
-    assert "1 training, 0 validation, 1 test cases" in lines[0]
+    assert "1 training, 0 validation, 1 test case," in lines[0]
+    assert lines[1].startswith("note: there are no validation cases")
     best, last = (load_checkpoint(tmp_path / "run" / name) for name in ("best.pt", "last.pt"))
     assert best["epoch"] == 2
     assert all(torch.equal(best["model"][name], last["model"][name]) for name in last["model"])
@@ -99,4 +101,15 @@ def test_the_folder_says_how_the_run_was_made(data, tmp_path):
     assert versions["runtime"]["accelerator"] == "cpu"
     columns = {row.of for row in read_cases(tmp_path / "run" / "cases.csv")}
     assert [(of.loss, of.weight, of.seed, of.model) for of in columns] == [("DiceCE", "0.3", "5", "monai-unet-small")]
+    assert {of.run for of in columns} == {versions["config_hash"]}
     assert np.isfinite(json.loads((tmp_path / "run" / "cost.json").read_text())["step_ms"])
+
+
+def test_a_class_that_no_training_case_has_is_named(tmp_path):
+    root = write_multiclass_folder(tmp_path / "data")
+    assert not [line for line in train_tiny(root, tmp_path / "all") if line.startswith("note")]
+    for mask in (root / "train" / "labels").iterdir():
+        labels = np.array(Image.open(mask))
+        Image.fromarray(np.where(labels == 2, 0, labels)).save(mask)
+    notes = [line for line in train_tiny(root, tmp_path / "run") if line.startswith("note")]
+    assert notes == ["note: no training case has class_2: that cannot be learnt from these cases"]

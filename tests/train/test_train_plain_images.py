@@ -47,9 +47,13 @@ def test_modalities_are_grouped_and_geometry_kept(tmp_path):
 
 
 def test_nothing_to_read_and_names_that_clash(tmp_path):
-    with pytest.raises(BadInput, match=r"has no images that this 3D run can read\. Wanted NIfTI volumes"):
+    with pytest.raises(
+        BadInput, match=r"has no images that this run, trained on 3D data, can read\. Wanted NIfTI volumes"
+    ):
         plain_images(tmp_path, DEEP, channels=2, axes="stored")
     for ending in ("png", "bmp"):
         Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / f"a.{ending}")
+    with pytest.raises(BadInput, match=r"a\.bmp' is a 2D picture, but this run was trained on 3D data"):
+        plain_images(tmp_path, DEEP, channels=2, axes="stored")
     with pytest.raises(BadInput, match="has several images called a: their label maps would overwrite"):
         plain_images(tmp_path, FLAT, channels=3, axes="stored")

@@ -98,10 +98,19 @@ def test_resizing_to_the_same_shape_changes_nothing():
 @pytest.mark.parametrize(
     ("pixels", "message"),
     [
-        (np.zeros((3, 4, 4), np.uint8), "x: the image has 3 channels, and the others 1"),
+        (np.zeros((3, 4, 4), np.uint8), "x: the image has 3 channels, and those that were trained on 1"),
         (np.zeros((1, 4, 4), np.float32), "x: the image has float32 pixels, and the others 8 bits"),
     ],
 )
 def test_an_image_unlike_the_others(pixels, message):
     with pytest.raises(BadInput, match=message):
         preparation(scaling="photo").check(Image(pixels, (1.0, 1.0)), "x")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_an_image_that_would_make_every_weight_nan(value):
+    pixels = np.zeros((1, 4, 4), np.float32)
+    preparation(scaling="case").check(Image(pixels, (1.0, 1.0)), "x")
+    pixels[0, 2, 3] = value
+    with pytest.raises(BadInput, match="x: the image has pixels that are not finite numbers"):
+        preparation(scaling="case").check(Image(pixels, (1.0, 1.0)), "x")

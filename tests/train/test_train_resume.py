@@ -240,5 +240,27 @@ def test_data_that_changed_since_the_run_began(data, tmp_path):
     gone = next((copy / "test" / "images").iterdir())
     (copy / "test" / "labels" / gone.name).unlink()
     gone.unlink()
-    with pytest.raises(BadInput, match=r"has changed since the run began: 1 cases of its split\.json are gone"):
+    with pytest.raises(
+        BadInput, match=r"has changed since the run began: 1 case of its split\.json can no longer be found"
+    ):
         train_tiny(copy, tmp_path / "run", resume=True)
+
+
+def test_encoder_weights_are_needed_to_begin_and_not_to_go_on(data, tmp_path, monkeypatch):
+    """Their file, or the hub, may be out of reach later. The saved state knows the layout of the strides, too."""
+    from safetensors.torch import save_file
+
+    from sizewise.models.smp import import_smp
+
+    monkeypatch.setattr("sizewise.train.loop.draw_curves", lambda *given, **named: None)
+    file = tmp_path / "resnet18-v1.safetensors"
+    save_file(import_smp().encoders.get_encoder("resnet18").state_dict(), file)
+    settings = {"model": "fpn-resnet18", "encoder_weights": str(file), "size": (64, 64), "epochs": 2}
+    train_tiny(data, tmp_path / "whole", **settings)
+    with monkeypatch.context() as patch:
+        patch.setattr("sizewise.train.history.Board.add", lambda self, row: 1 / (2 - row["epoch"]))
+        with pytest.raises(ZeroDivisionError):
+            train_tiny(data, tmp_path / "run", **settings)
+    file.unlink()
+    assert "resuming after epoch 1" in train_tiny(data, tmp_path / "run", resume=True, **settings)
+    assert_same_result(tmp_path / "run", tmp_path / "whole")

@@ -120,3 +120,9 @@ def test_only_one_works_in_a_folder(tmp_path):
         pass
     with locked(tmp_path):
         pass
+
+
+def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
+    (tmp_path / "run.lock").mkdir()  # stands for a missing permission, which an administrator would not lack
+    with pytest.raises(BadInput, match=r"cannot be written: .* Name another --out"), locked(tmp_path):
+        pass

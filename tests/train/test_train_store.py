@@ -13,7 +13,7 @@ from sizewise.errors import BadInput, RunFailed
 from sizewise.train import disk_store
 from sizewise.train import store as store_module
 from sizewise.train.preparation import UNLABELLED
-from sizewise.train.store import StoreCache, decode, foreground_points, load_store, prepare_case
+from sizewise.train.store import StoreCache, classes_present, decode, foreground_points, load_store, prepare_case
 
 CPU = torch.device("cpu")
 SHAPES = [(5, 7), (9, 4), (5, 7), (3, 3)]
@@ -125,7 +125,7 @@ def test_an_ignored_label_is_no_stray_label():
 def test_an_image_with_other_channels_is_named():
     images = {"a": np.zeros((1, 2, 2), np.uint8), "b": np.zeros((3, 2, 2), np.uint8)}
     dataset = memory_dataset(images, {name: np.zeros((2, 2), np.uint8) for name in "ab"})
-    with pytest.raises(BadInput, match="b: the image has 3 channels, and the others 1"):
+    with pytest.raises(BadInput, match="b: the image has 3 channels, and those that were trained on 1"):
         load(dataset)
 
 
@@ -167,3 +167,15 @@ def test_prepared_points_are_those_of_the_resized_target():
     prepared = prepare_case(dataset, dataset.cases[0], small)
     assert prepared.labels.shape == (4, 4)
     assert max(points.max() for points in prepared.points) < 4
+
+
+@pytest.mark.parametrize("where", ["auto", "never"])
+def test_classes_that_are_present(cache, where):
+    targets = {"a": np.zeros((4, 4), np.uint8), "b": np.zeros((4, 4), np.uint8)}
+    targets["a"][1, 2], targets["b"][3], targets["b"][0, 0] = 3, 1, UNLABELLED
+    images = {name: np.zeros((1, 4, 4), np.uint8) for name in targets}
+    dataset = memory_dataset(images, targets, classes=("background", "x", "y", "z"), ignore_index=UNLABELLED)
+    assert classes_present(load(dataset, keep_on_device=where)) == {1, 3}
+    channels = {name: np.stack([target == 9, target == 1]).astype(np.uint8) for name, target in targets.items()}
+    several = memory_dataset(images, channels, classes=("x", "y"), activation="sigmoid")
+    assert classes_present(load(several, keep_on_device=where)) == {2}

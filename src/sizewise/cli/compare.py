@@ -20,7 +20,7 @@ def command(
     setting: Annotated[list[str] | None, typer.Option(help="of every run, as epochs=20 or size=352x352")] = None,
     out: Annotated[Path, typer.Option(help="the study folder; a study there is continued or added to")] = Path("study"),
     engine: Annotated[str, typer.Option(help="local or ray")] = "local",
-    jobs: Annotated[int, typer.Option(help="processes of the local engine")] = 1,
+    jobs: Annotated[str, typer.Option(help="processes on this machine (auto: 1, or up to 3 on a GPU)")] = "auto",
     address: Annotated[str, typer.Option(help="of a Ray cluster")] = "",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
@@ -33,6 +33,7 @@ def command(
     from sizewise.study.compare import compare
     from sizewise.study.words import parse_study
     from sizewise.train.config import Runtime
+    from sizewise.wording import counted
 
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda, got {device!r}.")
@@ -46,7 +47,7 @@ def command(
         "reference": reference,
         "settings": tuple(setting or ()),
     }
-    failed = compare(
+    outcome = compare(
         parse_study(given, study),
         folder=out,
         command=shlex.join(["sizewise", *sys.argv[1:]]),
@@ -55,9 +56,14 @@ def command(
         jobs=jobs,
         address=address,
     )
-    page = build_report(out)
-    show_findings_of(page.with_suffix(".md"))
-    show_report(page)
-    if failed:
-        print(f"{len(failed)} runs failed; why is in {out}/runs/*/failed.json. Run this again to retry them.")
+    if outcome.elsewhere:
+        busy = counted(len(outcome.elsewhere), "run is", "runs are")
+        print(f"{busy} in the hands of another process: `sizewise report {out}` shows everything when it is done.")
+    if (out / "results.csv").exists():
+        page = build_report(out)
+        show_findings_of(page.with_suffix(".md"))
+        show_report(page)
+    if outcome.failed:
+        lost = counted(len(outcome.failed), "run")
+        print(f"{lost} failed; why is in {out}/runs/*/failed.json. Run this again to retry.")
         raise typer.Exit(1)

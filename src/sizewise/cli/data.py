@@ -36,7 +36,13 @@ def command(
     result = check_dataset(dataset, track=lambda cases: track(cases, what="checking", total=len(dataset.cases)))
     show_dataset(dataset, result)
     written = write_files(dataset, result, out) if out is not None else ()
-    options = {"--data-name": name, "--merge": merge, "--classes-csv": classes_csv, "--ignore-index": ignore_index}
+    options = {
+        "--name": name,
+        "--merge": merge,
+        "--classes-csv": classes_csv,
+        "--ignore-index": ignore_index,
+        "--modality": modality,
+    }
     show_findings(path, result, written, options=options)
     if result.errors:
         raise typer.Exit(2)

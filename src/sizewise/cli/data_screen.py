@@ -9,8 +9,18 @@ from sizewise.cli.show import show_next, show_table
 from sizewise.data.check import CheckResult
 from sizewise.data.dataset import Dataset
 from sizewise.data.split import split_cases
-from sizewise.data.summary import COLUMNS, plot_sizes, size_rows, write_plot, write_sizes
+from sizewise.data.summary import (
+    COLUMNS,
+    percent,
+    plot_sizes,
+    shares,
+    size_bins,
+    size_rows,
+    write_plot,
+    write_sizes,
+)
 from sizewise.errors import BadInput
+from sizewise.wording import counted
 
 _SHOWN = 30
 
@@ -37,8 +47,13 @@ def show_dataset(dataset: Dataset, result: CheckResult) -> None:
     print(f"cases: {_count_subsets(dataset)}")
     print(f"split: {_describe_split(dataset)}")
     if result.sizes:
-        show_table(f"Region sizes of {len(result.sizes)} cases", COLUMNS, size_rows(dataset, result.sizes))
-        print("(Median, smallest and largest are over the cases that have the class.)")
+        title = f"Region sizes of {counted(len(result.sizes), 'case')}"
+        show_table(title, COLUMNS, size_rows(dataset, result.sizes))
+        left = percent(float(size_bins(shares(result.sizes))[0]))
+        print(
+            "(Shares of the image's pixels. Median, smallest and largest are over the cases where the class is there. "
+            f"The distribution runs from {left} to 100 % on a logarithmic scale.)"
+        )
 
 
 def _count_subsets(dataset: Dataset) -> str:
@@ -98,12 +113,10 @@ def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, 
         print(f"Written: {', '.join(map(str, written))}")
     sys.stdout.flush()
     if result.errors:
-        count = len(result.errors)
-        print(
-            f"sizewise: {count} error{'s' * (count > 1)} in '{path}'. Correct them and run this again.", file=sys.stderr
-        )
+        errors = counted(len(result.errors), "error")
+        print(f"sizewise: {errors} in '{path}'. Correct this and run it again.", file=sys.stderr)
         return
-    print("All files are in order." if not warnings else f"No errors; {len(warnings)} warnings.")
+    print("All files are in order." if not warnings else f"No errors; {counted(len(warnings), 'warning')}.")
     show_next(
         shlex.join(["sizewise", "train", "--data", path, *_as_flags(options), "--loss", "RCE"]),
         *([] if written else [f"sizewise data {shlex.quote(path)} --out DIR   (the plot, and sizes.csv)"]),

@@ -4,16 +4,13 @@ import shlex
 import sys
 from pathlib import Path
 
-from sizewise.cli.show import show_next, show_table
+from sizewise.cli.score_screen import show_scores
+from sizewise.cli.show import show_next
 from sizewise.errors import BadInput
 from sizewise.metrics.evaluate import Evaluation
-from sizewise.metrics.summary import ClassSummary, summarise
+from sizewise.wording import counted
 
 _LARGEST_ID = 65535
-_MEANS = {"DSC": "dsc", "IoU": "iou", "NSD": "nsd", "HD95 mm": "hd95"}
-_SIZES = {"of the image": ("size_error", "{:+.3%}"), "relative": ("relative_size_error", "{:+.1%}")}
-_COUNTS = {"cases": "cases", "true neg.": "true_negatives", "missed": "missed", "false alarms": "false_alarms"}
-_POOLED = {"pooled DSC": "dsc_pooled", "pooled IoU": "iou_pooled"}
 
 
 def parse_ids(text: str | None) -> list[int] | None:
@@ -52,34 +49,21 @@ def parse_numbers(text: str) -> tuple[float, ...]:
 def show_evaluation(evaluation: Evaluation, *, path: Path, pred: Path, target: Path) -> None:
     """The notes on stderr, the table and the next step on stdout."""
     if evaluation.unmatched:
-        _note(f"{len(evaluation.unmatched)} predictions have no target and are not scored", evaluation.unmatched)
+        number = counted(len(evaluation.unmatched), "prediction has", "predictions have")
+        _note(f"{number} no target; not scored", evaluation.unmatched)
     if evaluation.left_out:
-        _note(f"{len(evaluation.left_out)} targets have no prediction and are left out", evaluation.left_out)
+        number = counted(len(evaluation.left_out), "target has", "targets have")
+        _note(f"{number} no prediction; left out", evaluation.left_out)
     if evaluation.unscored:
-        _note(f"{len(evaluation.unscored)} cases have no valid pixel and are not scored", evaluation.unscored)
+        number = counted(len(evaluation.unscored), "case has", "cases have")
+        _note(f"{number} no valid pixel; not scored", evaluation.unscored)
     if evaluation.absent:
         _note("no file holds these ids, so they are not scored (name --classes to count them)", evaluation.absent)
-    summaries = summarise(evaluation.rows)
     print(f"'{pred}' against '{target}'")
-    show_table("Means over cases, and pooled", ["class", *_MEANS, *_POOLED], map(_score_cells, summaries))
-    show_table("Predicted minus true size, empty regions", ["class", *_SIZES, *_COUNTS], map(_size_cells, summaries))
+    show_scores(evaluation.rows)
     print(f"Wrote {path}: one line per case, class and metric. An empty value is a true negative or an empty target.")
     folders = f"--pred A={shlex.quote(str(pred))} --pred B=OTHER --target {shlex.quote(str(target))}"
     show_next(f"sizewise report {folders}  (compares two models on these cases)")
-
-
-def _score_cells(one: ClassSummary) -> list[str]:
-    means = [_number(one.means.get(metric), "{:.2f}" if metric == "hd95" else "{:.4f}") for metric in _MEANS.values()]
-    return [str(one.class_id), *means, *(_number(one.pooled.get(metric), "{:.4f}") for metric in _POOLED.values())]
-
-
-def _size_cells(one: ClassSummary) -> list[str]:
-    sizes = [_number(one.means.get(metric), form) for metric, form in _SIZES.values()]
-    return [str(one.class_id), *sizes, *(str(getattr(one, count)) for count in _COUNTS.values())]
-
-
-def _number(value: float | None, form: str) -> str:
-    return "–" if value is None else form.format(value)
 
 
 def _note(sentence: str, names: tuple) -> None:

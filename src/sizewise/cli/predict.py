@@ -1,5 +1,6 @@
 """``sizewise predict``: label maps out."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +12,32 @@ def command(
     data: Annotated[str, typer.Option(help="a data set, a folder of images, or one image")],
     out: Annotated[Path, typer.Option(help="where the label maps go")] = Path("predictions"),
     subset: Annotated[str, typer.Option(help="of a data set: test, validation, train, unlabelled or all")] = "test",
+    score: Annotated[bool, typer.Option("--score", help="also score the cases that have a true label map")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Write a label map for each image, in the image's own size and geometry."""
+    from sizewise.cli.score_screen import show_scores
     from sizewise.cli.show import show_next
-    from sizewise.train.predict import predict_folder
+    from sizewise.data.recognise import SYNTHETIC
+    from sizewise.metrics.table import read_cases
+    from sizewise.train.predict import predict_folder, scored_names
 
-    files = predict_folder(run, data, out=out, subset=subset, device=device)
-    written = files[0].parent if files else out  # multi-label: a folder for each class
-    show_next(f"sizewise evaluate --pred {written} --target FOLDER_OF_TRUE_LABEL_MAPS --cases predicted --out scores")
+    files = predict_folder(run, data, out=out, subset=subset, score=score, device=device)
+    if score:
+        table = out / "cases.csv"
+        show_scores(read_cases(table), title=f"Scores of {run} on {data}", names=scored_names(run))
+        print(f"Wrote {table}: one line per case, class and metric.")
+        return
+    again = ["sizewise", "predict", str(run), "--data", data, "--out", str(out), "--subset", subset, "--score"]
+    written = files[0].parent if files else out
+    folder = shlex.quote(str(written))
+    evaluate = f"sizewise evaluate --pred {folder} --target FOLDER_OF_TRUE_LABEL_MAPS --cases predicted --out scores"
+    if data in SYNTHETIC:  # whose true label maps lie in no folder
+        show_next(shlex.join(again))
+    elif written != out:  # multi-label: a folder for each class
+        show_next(
+            f"{shlex.join(again)}  (scores all classes, where the data has true label maps)",
+            f"{evaluate}  (one class)",
+        )
+    else:
+        show_next(evaluate)

@@ -7,22 +7,25 @@ from sizewise.cli.show import show_next
 from sizewise.errors import BadInput
 
 
-def choose_source(study: Path | None, pred: Sequence[str], target: Path | None) -> dict[str, Path]:
-    """The folders of predictions by name; empty where a study is named. Exactly one of the two must be."""
+def choose_source(study: Path | None, pred: Sequence[str], target: Path | None) -> dict[str, list[Path]]:
+    """The folders of predictions by name; empty where a study is named. Exactly one of the two must be.
+
+    A name that is given several times has several training runs.
+    """
     if study is not None:
         if pred or target is not None:
             raise BadInput("report: name a STUDY, or --pred NAME=DIR with --target DIR, not both.")
         return {}
     if not pred or target is None:
         raise BadInput("report: name a STUDY, or at least one --pred NAME=DIR together with --target DIR.")
-    folders: dict[str, Path] = {}
+    folders: dict[str, list[Path]] = {}
     for word in pred:
         name, equals, folder = word.partition("=")
         if not (name and equals and folder):
             raise BadInput(f"report: --pred must be NAME=DIR, as nnunet=results/nnunet, got {word!r}.")
-        if name in folders:
-            raise BadInput(f"report: --pred {name}=… is given twice. Each model needs a name of its own.")
-        folders[name] = Path(folder)
+        if Path(folder) in folders.setdefault(name, []):
+            raise BadInput(f"report: --pred {word} is given twice. The runs of a model lie in folders of their own.")
+        folders[name].append(Path(folder))
     return folders
 
 

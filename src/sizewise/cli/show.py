@@ -30,10 +30,10 @@ def show_findings_of(report: Path) -> None:
     shown: list[str] = []
     within = False
     for line in lines:
-        if line.startswith(("## ", "### Each loss", "### Ranking")):
+        if line.startswith(("## ", "### Each loss", "### Each model", "### Ranking", "### Training cost")):
             within = line in wanted
         if within:
-            shown.append(line.replace("<u>", "").replace("</u>", ""))
+            shown.append(line.replace("<ins>", "").replace("</ins>", ""))
     console = Console()
     if not console.is_terminal:
         console = Console(width=200)

@@ -12,6 +12,7 @@ import numpy as np
 
 from sizewise.data.dataset import Case, Dataset
 from sizewise.errors import BadInput
+from sizewise.wording import counted
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,9 @@ def _stray_files(dataset: Dataset) -> Iterator[Finding]:
                 yield Finding("error", "", path, f"'{path}' is a mask without an image.")
     for folder, (_, paths) in stray_images.items():
         names = ", ".join(path.name for path in paths[:3]) + (" …" if len(paths) > 3 else "")
-        yield Finding("warning", "", paths[0], f"'{folder}' has {len(paths)} images that no case uses: {names}.")
+        yield Finding(
+            "warning", "", paths[0], f"'{folder}' has {counted(len(paths), 'image')} that no case uses: {names}."
+        )
 
 
 def _unused(used: set[Path], *, among: set[Path]) -> dict[Path, tuple[str, list[Path]]]:

@@ -85,3 +85,8 @@ class Dataset:
     source: str = ""
     licence: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def first_id(self) -> int:
+        """The id of the first of ``classes`` in tables: labels begin at 0, multi-label channels are counted from 1."""
+        return 1 if self.activation == "sigmoid" else 0

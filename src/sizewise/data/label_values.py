@@ -24,6 +24,7 @@ from sizewise.data.options import Options
 from sizewise.data.pictures import is_jpeg, read_label_picture
 from sizewise.data.threads import map_threads
 from sizewise.errors import BadInput
+from sizewise.wording import counted
 
 _BLACK_UP_TO, _WHITE_FROM = 32, 223  # where JPEG leaves black and white
 _LISTED, _WITH_FILES = 16, 6
@@ -102,7 +103,7 @@ def label_rule(paths: Sequence[Path], *, root: Path, options: Options) -> tuple[
         masks, unreadable = scan_masks(paths)
         rule, names, notes = _rule_from_values(masks, options)
         if unreadable:
-            count = "1 mask" if len(unreadable) == 1 else f"{len(unreadable)} masks"
+            count = counted(len(unreadable), "mask")
             notes.append(f"{count} cannot be read. {unreadable[0]}")
     if options.merge and len(names) > 2:
         if rule.ignore in (0, 1):

@@ -68,6 +68,8 @@ def _opened(path: Path, *, decode: bool = True) -> Iterator[Image.Image]:
         raise
     except FileNotFoundError as error:
         raise BadInput(f"'{path}' does not exist.") from error
+    except PermissionError as error:
+        raise BadInput(f"'{path}' may not be read: permission denied.") from error
     except Image.DecompressionBombError as error:
         raise BadInput(f"'{path}' is too large to decode: {error} Cut it into tiles.") from error
     except _BROKEN as error:
@@ -207,7 +209,12 @@ def write_label_picture(labels: np.ndarray, path: Path) -> Path:
         picture = Image.fromarray(labels.astype(np.uint8))
         picture.putpalette(class_palette())  # turns mode L into P with the same values
     path.parent.mkdir(parents=True, exist_ok=True)
-    picture.save(path, format="PNG")
+    partial = path.with_name(f".{path.name}.partial")  # so that an interrupted run leaves no half-written map
+    try:
+        picture.save(partial, format="PNG")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
     return path
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from sizewise.data.dataset import Case, Dataset
 from sizewise.errors import BadInput
+from sizewise.wording import counted
 
 
 @dataclass(frozen=True)
@@ -130,14 +131,19 @@ def _check_both(dataset: Dataset, train: list[Case], test: list[Case]) -> None:
         return
     if not train:
         raise BadInput(
-            f"{dataset.name}: no case is left to train on: all {len(test)} labelled cases are set aside for scoring by "
-            "the data set's own subsets."
+            f"{dataset.name}: no case is left to train on: what is labelled ({counted(len(test), 'case')}) is set "
+            "aside for scoring by the data set's own subsets."
         )
     groups = {case.group for case in train}
-    what = "belong to one group" if len(train) > 1 and len(groups) == 1 and "" not in groups else "are all there is"
+    if len(train) == 1:
+        what = "the one labelled case is all there is"
+    elif len(groups) == 1 and "" not in groups:
+        what = f"the {len(train)} labelled cases belong to one group"
+    else:
+        what = f"the {len(train)} labelled cases are all there is"
     raise BadInput(
-        f"{dataset.name}: no case is left to score: the {len(train)} labelled cases {what}. At least two "
-        "(of different groups) are needed."
+        f"{dataset.name}: no case is left to score: {what}. At least two (of different groups) are needed: one to "
+        "train on, one to score."
     )
 
 

@@ -10,11 +10,14 @@ import numpy as np
 
 from sizewise.data.check import CaseSizes
 from sizewise.data.dataset import Dataset
+from sizewise.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = ("class", "cases with it", "mean share", "median", "smallest", "largest")
+COLUMNS = ("class", "present", "mean", "median", "smallest", "largest", "distribution")
+BLOCKS = " ▁▂▃▄▅▆▇█"
+_BARS = 12  # with the other columns, a terminal of 80 holds them
 ORANGE, BLUE = "#D55E00", "#0072B2"  # of Okabe and Ito's palette, which colour-blind readers can tell apart
 
 
@@ -63,10 +66,40 @@ def class_sizes(dataset: Dataset, sizes: Sequence[CaseSizes]) -> tuple[ClassSize
 
 def size_rows(dataset: Dataset, sizes: Sequence[CaseSizes]) -> list[list[str]]:
     """``class_sizes`` as text, for ``COLUMNS``."""
+    table = shares(sizes)
+    bins = size_bins(table)
     return [
-        [f"{label} {row.name}", f"{row.present:.0%}", *map(percent, (row.mean, row.median, row.smallest, row.largest))]
-        for label, row in enumerate(class_sizes(dataset, sizes))
+        [
+            f"{label} {row.name}",
+            f"{row.present:.0%}",
+            *map(percent, (row.mean, row.median, row.smallest, row.largest)),
+            bars(np.histogram(table[:, column], bins)[0]),
+        ]
+        for column, (label, row) in enumerate(enumerate(class_sizes(dataset, sizes), start=dataset.first_id))
     ]
+
+
+def size_bins(table: np.ndarray) -> np.ndarray:
+    """Edges on a logarithmic scale, from the power of ten below the smallest share to the whole image.
+
+    >>> size_bins(np.array([[0.0, 0.03, 0.97]]))[[0, -1]].tolist()
+    [0.01, 1.0]
+    """
+    there = table[table > 0]
+    decades = max(1, -int(np.floor(np.log10(there.min())))) if there.size else 1
+    edges = 10.0 ** np.linspace(-decades, 0, _BARS + 1)
+    edges[-1] = 1.0
+    return edges
+
+
+def bars(counts: Sequence[int] | np.ndarray) -> str:
+    """A bar for each count, the largest at full height; what is there at all can be seen.
+
+    >>> bars([0, 1, 100, 50])
+    ' ▁█▄'
+    """
+    top = max(1, int(max(counts, default=1)))
+    return "".join(BLOCKS[0 if not count else max(1, int(8 * count / top))] for count in counts)
 
 
 def percent(share: float) -> str:
@@ -84,7 +117,8 @@ def write_sizes(dataset: Dataset, sizes: Sequence[CaseSizes], path: Path) -> Non
         writer = csv.writer(file)
         writer.writerow(["case", "class", "class_name", "size_px", "proportion"])
         for size in sizes:
-            for label, (name, count) in enumerate(zip(dataset.classes, size.counts, strict=True)):
+            named = zip(dataset.classes, size.counts, strict=True)
+            for label, (name, count) in enumerate(named, start=dataset.first_id):
                 writer.writerow([size.case, label, name, count, f"{count / size.valid:.6g}" if size.valid else ""])
 
 
@@ -113,7 +147,7 @@ def plot_sizes(dataset: Dataset, sizes: Sequence[CaseSizes]) -> "Figure":
     axes.set_yticks(range(len(ticks)), ticks)
     axes.set_ylim(max(1, len(ticks)) - 0.5, -0.5)
     axes.set_xlabel("share of the image's pixels (a dot per case; the bar is the median)")
-    axes.set_title(f"{dataset.name}: region sizes of {len(table)} cases", fontsize=11)
+    axes.set_title(f"{dataset.name}: region sizes of {counted(len(table), 'case')}", fontsize=11)
     axes.grid(axis="x", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

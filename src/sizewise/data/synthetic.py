@@ -58,9 +58,11 @@ def load(path: Path, *, options: Options) -> Dataset:
         reader=SyntheticReader(scene, seed=options.seed, merge=options.merge),
         spatial_dims=len(scene.shape),
         modality=("MRI",),
-        source="drawn by sizewise, no download",
+        source=(
+            f"drawn by sizewise, no download. Shares: {shares} (the later cut into the earlier); one case in ten has "
+            "no lesion."
+        ),
         licence="none needed",
-        notes=(f"Drawn shares: {shares} (the later cut into the earlier); one case in ten has no lesion.",),
     )
 
 

@@ -50,6 +50,8 @@ def open_volume(path: Path) -> Any:
         raise BadInput(f"'{path}' is not a NIfTI file. Wanted a name that ends with .nii.gz or .nii.")
     try:
         return nib.load(path)
+    except PermissionError as error:
+        raise BadInput(f"'{path}' may not be read: permission denied.") from error
     except _UNREADABLE as error:
         raise BadInput(
             f"'{path}' is truncated or damaged, or not NIfTI: {_first_line(error)} Copy or download this file again."

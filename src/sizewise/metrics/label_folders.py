@@ -7,6 +7,7 @@ from pathlib import Path
 from sizewise.data.pictures import EXTENSIONS
 from sizewise.data.volumes import NIFTI_ENDINGS
 from sizewise.errors import BadInput
+from sizewise.wording import counted
 
 _NAMED = 8  # files in a message before it says "and more"
 
@@ -36,9 +37,9 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     missing = sorted(wanted.keys() - predicted.keys())
     if missing and (cases == "all" or len(missing) == len(wanted)):
         raise BadInput(
-            f"{len(missing)} of {len(wanted)} targets have no prediction: {_listed(missing)}. Wanted in "
-            f"'{predictions}' a file of the same name for each label map (the ending may differ). "
-            "Predict the missing cases, or score those that are there with --cases predicted."
+            f"{len(missing)} of {counted(len(wanted), 'target has', 'targets have')} no prediction: "
+            f"{_listed(missing)}. Wanted in '{predictions}' a file of the same name for each label map "
+            "(the ending may differ). Predict the missing cases, or score those that are there with --cases predicted."
         )
     pairs = [Pair(name, predicted[name], wanted[name]) for name in sorted(wanted.keys() & predicted.keys())]
     return pairs, sorted(predicted.keys() - wanted.keys()), missing
@@ -80,7 +81,12 @@ def _label_maps(folder: Path, option: str) -> dict[str, Path]:
             found[name].append(path)
     if not found:
         inside = [path.parent.relative_to(folder) for path in sorted(folder.glob("*/*")) if stem(path)]
-        hint = f" There are some in its folder '{inside[0]}': give that one." if inside else ""
+        hint = ""
+        if inside:
+            hint = (
+                f" There are some in its folder '{inside[0]}': give that one. Multi-label maps have a folder for each "
+                "class; `sizewise predict RUN --data PATH --score` scores all classes at once."
+            )
         raise BadInput(f"{option} '{folder}' has no label map. Wanted {', '.join(EXTENSIONS)}, .nii or .nii.gz.{hint}")
     if twice := [paths for paths in found.values() if len(paths) > 1]:
         names = ", ".join(f"'{path.name}'" for path in twice[0])

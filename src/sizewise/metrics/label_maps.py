@@ -1,14 +1,16 @@
 """Scores of label maps that a network just made, beside the device that makes the next ones."""
 
+import itertools
 import multiprocessing
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
+from sizewise.data.threads import map_ahead
 from sizewise.metrics.case import RegionScore, score_case, score_channels
-from sizewise.metrics.workers import available_cores
+from sizewise.metrics.workers import available_cores, live_and_die_with_parent
 
 WORTH_A_POOL = 200_000_000  # pixels times classes: less is scored in the time that starting processes takes
 
@@ -64,17 +66,20 @@ def score_label_maps(
         return
     jobs = jobs or available_cores()
     options = (range(first_class, first_class + classes), nsd_tolerance, ignore_index)
+    everyone = itertools.chain([first], iterator)
     if jobs == 1 or first.target.size * classes * expected < WORTH_A_POOL:
-        for one in (first, *iterator):
-            yield one.case, _score(one, *options)
+        # most of the work lets go of the interpreter: threads hide it behind whoever makes the maps
+        yield from map_ahead(lambda one: (one.case, _score(one, *options)), everyone, threads=jobs)
         return
-    waiting: list[tuple[str, Future[list[RegionScore]]]] = []
     # spawned: the parent holds a device and threads, which a fork would not survive
-    with ProcessPoolExecutor(min(jobs, expected), multiprocessing.get_context("spawn")) as pool:
-        waiting.append((first.case, pool.submit(_score, first, *options)))
-        waiting += [(one.case, pool.submit(_score, one, *options)) for one in iterator]
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(jobs, expected), spawn, initializer=live_and_die_with_parent)
+    try:
+        waiting = [(one.case, pool.submit(_score, one, *options)) for one in everyone]
         for case, future in waiting:
             yield case, future.result()
+    finally:  # after Ctrl-C nobody waits for cases that have not begun
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _score(maps: LabelMaps, classes: range, nsd_tolerance: float, ignore_index: int | None) -> list[RegionScore]:

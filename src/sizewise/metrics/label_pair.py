@@ -66,6 +66,11 @@ def read_pair(pair: Pair, *, classes: tuple[int, ...] | None, ignore_index: int 
     may_be_white = WHITE not in (classes or ())
     predicted = _read_map(pair.predicted, known, named=named, may_be_white=may_be_white)
     target = _read_map(pair.target, known, named=named, may_be_white=may_be_white and ignore_index != WHITE)
+    if predicted.labels.ndim != target.labels.ndim:
+        raise BadInput(
+            f"'{pair.predicted}' is {predicted.labels.ndim}D ({_size(predicted)}), but its target '{pair.target}' is "
+            f"{target.labels.ndim}D ({_size(target)}): one is a volume, the other a slice. Give maps of one image."
+        )
     if predicted.labels.shape != target.labels.shape:
         raise BadInput(
             f"'{pair.predicted}' has size {_size(predicted)}, but its target '{pair.target}' {_size(target)}. Resample "

@@ -116,6 +116,11 @@ def check_writable(path: Path) -> None:
 
 def read_cases(path: Path) -> list[Row]:
     """Read a table back; raises BadInput with file and line where it is not in this form."""
+    return [_row(path, line, cells) for line, cells in table_lines(path)]
+
+
+def table_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a table in this form, as cells with their number in the file; the header is checked and left out."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             lines = csv.reader(file)
@@ -124,7 +129,8 @@ def read_cases(path: Path) -> list[Row]:
                 raise BadInput(
                     f"'{path}': wanted the columns {','.join(COLUMNS)}, got {','.join(header) or 'nothing'}."
                 )
-            return [_row(path, lines.line_num, cells) for cells in lines]
+            for cells in lines:
+                yield lines.line_num, cells
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"cannot read '{path}': {error}.") from error
 

@@ -37,9 +37,7 @@ def map_in_processes(work: Callable[[Task], Result], tasks: Sequence[Task], *, j
     if jobs <= 1:
         return map(work, tasks)
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        jobs, multiprocessing.get_context(_start_method()), initializer=_live_and_die_with_parent
-    )
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(_start_method()), initializer=live_and_die_with_parent)
     # Submitted here, not in the generator: a progress bar starts a thread, after which forking is no longer safe.
     # Small chunks keep the cores busy to the end; chunks of one would spend time on messages.
     results = pool.map(work, tasks, chunksize=max(1, min(8, len(tasks) // (8 * jobs))))
@@ -67,7 +65,7 @@ def _start_method() -> str:
     return "fork" if sys.platform == "linux" and alone else "spawn"
 
 
-def _live_and_die_with_parent() -> None:
+def live_and_die_with_parent() -> None:
     """In a worker: Ctrl-C is the parent's to handle, and a parent that was killed leaves no worker behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_after_parent, daemon=True).start()

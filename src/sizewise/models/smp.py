@@ -1,6 +1,7 @@
 """The networks of segmentation_models.pytorch by ``ARCH-ENCODER``, with weights for the encoder."""
 
 import warnings
+from contextlib import nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,7 @@ from sizewise.models.encoder_weights import (
     stride_layout,
     use_v1_strides,
 )
+from sizewise.models.hub import hub_host, hub_or_cache
 from sizewise.models.torchvision_ops import import_with_torchvision
 
 # known without importing the library; a test compares them with its own list
@@ -51,21 +53,28 @@ def build_smp(
     encoder = _known_encoder(smp, encoder)
     file = None if encoder_weights in ("none", "imagenet") else check_file(encoder_weights)
     options: dict[str, Any] = {"dynamic_img_size": True} if arch == "dpt" else {}
+    fetched = encoder_weights == "imagenet"
+    reachable = True
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), hub_or_cache() if fetched else nullcontext(True) as reachable:
             warnings.simplefilter("ignore")  # about names of encoders; ours are checked above
             model = smp.create_model(
                 arch,
                 encoder_name=encoder,
-                encoder_weights="imagenet" if encoder_weights == "imagenet" else None,
+                encoder_weights="imagenet" if fetched else None,
                 in_channels=in_channels,
                 classes=out_channels,
                 **options,
             )
     except OSError as error:
+        why = (
+            f"could not be fetched: {_first_line(error)}"
+            if reachable
+            else f"are not on this machine, and {hub_host()[0]} cannot be reached."
+        )
         raise BadInput(
-            f"the ImageNet weights of encoder {encoder!r} could not be fetched: {_first_line(error)} Check the "
-            "connection, or give a local file (--encoder-weights FILE), or start without (--encoder-weights none)."
+            f"the ImageNet weights of encoder {encoder!r} {why} Check the connection, or give a local file "
+            "(--encoder-weights PATH), or start without (--encoder-weights none)."
         ) from error
     except (KeyError, ValueError, RuntimeError, AssertionError, TypeError) as error:
         raise BadInput(f"model {arch}-{encoder}: the two cannot be put together: {_first_line(error)}") from error

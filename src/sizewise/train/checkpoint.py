@@ -11,8 +11,14 @@ from sizewise.train.run_folder import replacing
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
     """Write tensors and plain values; the old file stays until the new one is complete on disk."""
-    with replacing(path) as partial, open(partial, "wb") as file:
-        torch.save(content, file)  # given a path, torch hides that the disk is full
+    with replacing(path) as partial, open(partial, "wb") as file:  # given a path, torch hides that the disk is full
+        try:
+            torch.save(content, file)
+        except RuntimeError as error:
+            # where the disk fills up midway, torch finds its archive out of step while it closes it, and says only that
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
+            raise
 
 
 def load_checkpoint(path: Path, *, run: str = "") -> dict[str, Any]:

@@ -192,6 +192,7 @@ class Runtime:
         keep_on_device: "auto" keeps data that fit in device memory; "never" streams from disk.
         save_seconds: at least this long between two saves of the state.
         graphs: "auto" captures the step in a CUDA graph on one GPU; "off" runs it eagerly.
+        sharing: processes that carry out runs on this machine at the same time; scoring takes its share of the cores.
     """
 
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
@@ -202,6 +203,7 @@ class Runtime:
     keep_on_device: Literal["auto", "never"] = "auto"
     save_seconds: float = 20.0
     graphs: Literal["auto", "off"] = "auto"
+    sharing: int = 1
 
 
 def check_words(settings: dict[str, Any]) -> None:
@@ -219,7 +221,7 @@ def _as_tuple(value: Any) -> Any:
 def flag(name: str) -> str:
     """How a setting is called on the command line.
 
-    >>> flag("learning_rate")
-    '--learning-rate'
+    >>> flag("learning_rate"), flag("data_name")
+    ('--learning-rate', '--name')
     """
-    return "--" + name.replace("_", "-")
+    return "--name" if name == "data_name" else "--" + name.replace("_", "-")

@@ -12,6 +12,7 @@ from sizewise.errors import RunFailed
 from sizewise.train.config import RunConfig
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @contextlib.contextmanager
@@ -26,17 +27,16 @@ def explained(config: RunConfig, folder: Path) -> Iterator[None]:
             "continue with --resume."
         ) from error
     except OSError as error:
-        if error.errno not in FULL:
+        what = unwritable(error, folder)
+        if not what:
             raise
-        raise RunFailed(
-            f"the disk of {folder} is full. Free some space and continue with --resume; what was saved last is intact."
-        ) from error
+        raise RunFailed(f"{what}, and continue with --resume. {what_is_saved(folder)}") from error
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         raise RunFailed(
             f"out of memory with batches of {config.batch_size} ({shape}) in {config.model}. Use a smaller "
-            f"--batch-size, --size or --patch. {folder} is intact. ({first_line(error)})"
+            f"--batch-size, --size or --patch. {what_is_saved(folder)} ({first_line(error)})"
         ) from error
     except ValueError as error:
         if "Expected more than 1" not in str(error):  # torch's words when batch or instance norm has nothing to average
@@ -53,15 +53,42 @@ def explained_prediction(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in FULL:
+        what = unwritable(error, out)
+        if not what:
             raise
-        raise RunFailed(f"the disk of {out} is full. Free some space and predict again.") from error
+        raise RunFailed(f"{what}, and predict again.") from error
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         raise RunFailed(
             f"out of memory while predicting. Predict with --device cpu, or on a larger machine. ({first_line(error)})"
         ) from error
+
+
+def what_is_saved(folder: Path) -> str:
+    """What a user may count on after a failure.
+
+    >>> what_is_saved(Path("nowhere"))
+    'Nothing had been saved yet.'
+    """
+    if not (folder / "last.pt").exists():
+        return "Nothing had been saved yet."
+    return f"{folder} is intact and holds the state of the last save."
+
+
+def unwritable(error: OSError, folder: Path) -> str:
+    """Why nothing more can be written to ``folder`` and what to do, without a full stop; empty for other errors.
+
+    >>> unwritable(OSError(errno.ENOSPC, "No space left on device"), Path("run"))
+    'the disk of run is full. Free some space'
+    """
+    if error.errno in FULL:
+        return f"the disk of {folder} is full. Free some space"
+    if error.errno == errno.EFBIG:
+        return f"a file in {folder} reached the largest size that is allowed here. Raise it (ulimit -f)"
+    if error.errno in DENIED:
+        return f"'{error.filename or folder}' may not be written: {error.strerror}. Give yourself the permission"
+    return ""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -84,5 +111,5 @@ def check_finite(losses: dict[str, float], *, epoch: int, folder: Path) -> None:
     if bad:
         raise RunFailed(
             f"the loss became no number in epoch {epoch} ({', '.join(bad)}). Lower --learning-rate, or use --precision "
-            f"float32. {folder} holds the state of the last save."
+            f"float32. {what_is_saved(folder)}"
         )

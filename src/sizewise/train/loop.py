@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,10 @@ from sizewise.train.preparation import Preparation
 from sizewise.train.run_folder import settings_hash
 from sizewise.train.schedule import Schedule
 from sizewise.train.step import Step
-from sizewise.train.store import Store, StoreCache
+from sizewise.train.store import Store, StoreCache, classes_present
 from sizewise.train.task import Task, make_criterion, make_model
 from sizewise.train.validation import Validation, case_sums, summarise
+from sizewise.wording import counted
 
 DRAW_SECONDS = 30.0  # drawing takes a second, an epoch of a small run much less
 
@@ -68,12 +69,18 @@ def train(
             write_history(folder / "history.csv", saved["rows"])
             draw_curves(folder / "curves", saved["rows"], title=title, classes=task.names)
         return
-    model = make_model(config, task, in_channels=len(preparation.mean))  # before the data, which may take minutes
+    begun = config if saved is None else replace(config, encoder_weights="none")  # the saved state has them
+    model = make_model(begun, task, in_channels=len(preparation.mean))  # before the data, which may take minutes
     read = partial(stores.load, device=device, keep_on_device=runtime.keep_on_device, workers=runtime.workers)
     training = read(task.dataset, task.cases(task.split.train), preparation, what="Reading training cases")
+    seen = classes_present(training)
+    if unseen := [name for k, name in task.names.items() if k and k not in seen]:
+        say(f"note: no training case has {', '.join(unseen)}: that cannot be learnt from these cases")
     validation = None
     if task.split.validation:
         validation = read(task.dataset, task.cases(task.split.validation), preparation, what="Reading validation cases")
+    else:
+        say("note: there are no validation cases, so the weights of the last epoch are taken as the best")
     # a whole image is as large as the largest: what smaller ones lack is blank and counts for nothing
     patch = config.patch or tuple(int(n) for n in training.shapes.max(axis=0))
     multiple = size_multiple(config.model)
@@ -99,7 +106,7 @@ def train(
         batches = ResidentBatches(training, patch)
     else:
         batches = StreamedBatches(training, patch, device, workers=runtime.workers)
-        say(f"{len(training)} training cases stream from disk")
+        say(f"{counted(len(training), 'training case')}: read from disk as needed")
     step = Step(
         fabric,
         network,

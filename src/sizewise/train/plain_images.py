@@ -6,7 +6,7 @@ from sizewise.data.dataset import Case, Dataset
 from sizewise.data.label_rule import LabelRule
 from sizewise.data.picture_reader import PictureReader, RegionReader
 from sizewise.data.pictures import is_picture
-from sizewise.data.volumes import NIFTI_ENDINGS, VolumeReader
+from sizewise.data.volumes import NIFTI_ENDINGS, VolumeReader, count_spatial_dims, open_volume
 from sizewise.errors import BadInput
 
 
@@ -16,14 +16,17 @@ def plain_images(path: Path, like: Dataset, *, channels: int, axes: str) -> Data
     ``axes`` is how the training volumes were turned, see VolumeReader. Several modalities of a volume are told apart
     as nnU-Net does: CASE_0000.nii.gz, CASE_0001.nii.gz.
     """
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    files = [file for file in files if file.is_file() and not file.name.startswith(".")]
-    volumes = [file for file in files if file.name.endswith(NIFTI_ENDINGS)]
-    pictures = [file for file in files if is_picture(file)]
+    volumes, pictures = _images_at(path)
     found = volumes if like.spatial_dims == 3 or (volumes and not pictures) else pictures
     if not found:
         wanted = "NIfTI volumes" if like.spatial_dims == 3 else "PNG, JPEG, BMP or TIFF pictures"
-        raise BadInput(f"'{path}' has no images that this {like.spatial_dims}D run can read. Wanted {wanted}.")
+        if pictures:
+            raise BadInput(f"'{pictures[0]}' is a 2D picture, but this run was trained on 3D data. Wanted {wanted}.")
+        raise BadInput(
+            f"'{path}' has no images that this run, trained on {like.spatial_dims}D data, can read. Wanted {wanted}."
+        )
+    if found is volumes:
+        _check_dims(found, like.spatial_dims)
     cases = _by_modality(found, channels) if found is volumes else [Case(_stem(file), (file,)) for file in found]
     names = [case.name for case in cases]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -38,6 +41,29 @@ def plain_images(path: Path, like: Dataset, *, channels: int, axes: str) -> Data
         activation=like.activation,
         ignore_index=like.ignore_index,
     )
+
+
+def holds_images(path: Path) -> bool:
+    """Whether pictures or volumes lie in the folder itself."""
+    return any(_images_at(path))
+
+
+def _images_at(path: Path) -> tuple[list[Path], list[Path]]:
+    """The volumes and the pictures of a folder, or the one that is named."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    files = [file for file in files if file.is_file() and not file.name.startswith(".")]
+    return [file for file in files if file.name.endswith(NIFTI_ENDINGS)], [file for file in files if is_picture(file)]
+
+
+def _check_dims(volumes: list[Path], wanted: int) -> None:
+    for file in volumes:
+        dims = count_spatial_dims(file)
+        if dims != wanted:
+            shape = "×".join(map(str, open_volume(file).shape))
+            raise BadInput(
+                f"'{file}' is a {dims}D image ({shape}), but this run was trained on {wanted}D data. "
+                + ("Give its slices as pictures." if wanted == 2 else "Wanted volumes with three axes.")
+            )
 
 
 def _reader(like: Dataset, volumes: bool, channels: int, axes: str) -> PictureReader | RegionReader | VolumeReader:

@@ -1,7 +1,7 @@
 """Label maps from a trained run, for a data set or a folder of images, in the geometry of each image."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +10,33 @@ from sizewise.data.dataset import Case, Dataset
 from sizewise.data.recognise import open_dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
+from sizewise.metrics.label_maps import LabelMaps, score_label_maps
+from sizewise.metrics.table import score_rows, write_cases
 from sizewise.progress import track
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.failures import explained_prediction
 from sizewise.train.machine import make_fabric
-from sizewise.train.plain_images import plain_images
+from sizewise.train.plain_images import holds_images, plain_images
 from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import full_path
+from sizewise.train.run import run_columns
 from sizewise.train.run_folder import read_config
 from sizewise.train.scoring import load_best, predict_cases
 from sizewise.train.task import make_task
+from sizewise.wording import counted
 
 SUBSETS = ("test", "validation", "train", "unlabelled", "all")
 
 
 def predict_folder(
-    run: Path, data: str, *, out: Path, subset: str = "test", device: str = "auto", say: Callable[[str], None] = print
+    run: Path,
+    data: str,
+    *,
+    out: Path,
+    subset: str = "test",
+    score: bool = False,
+    device: str = "auto",
+    say: Callable[[str], None] = print,
 ) -> list[Path]:
     """Write a label map for each case; returns the files.
 
@@ -35,6 +46,7 @@ def predict_folder(
         out: where the label maps go; existing ones of the same cases are replaced.
         subset: of a data set: "test", "validation", "train" as the run split it (or the data set's own);
             "unlabelled", the cases without a target, such as those of a challenge's server; or "all".
+        score: also write ``cases.csv``, with the scores of the cases that have a target.
         device: "auto", "cpu" or "cuda".
         say: takes lines for the screen.
     """
@@ -44,6 +56,11 @@ def predict_folder(
     dataset, cases = _cases(run, config, data, trained, subset, channels=len(preparation.mean))
     if out.exists() and not out.is_dir():
         raise BadInput(f"--out {out} is a file; name a folder.")
+    labelled = {case.name for case in cases if case.target} if score else set()
+    if score and not labelled:
+        raise BadInput(f"--score: none of the cases of {data} has a true label map. Leave --score out.")
+    if score and (out / "config.json").exists():
+        raise BadInput(f"--out {out} is a run folder, whose cases.csv holds the run's own scores. Name another folder.")
     task = make_task(config, dataset, Split((), (), ()))
     fabric = make_fabric(config, Runtime(accelerator=device))  # type: ignore[arg-type]
     model = load_best(config, task, run, device=fabric.device, in_channels=len(preparation.mean))
@@ -51,13 +68,38 @@ def predict_folder(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"--out {out} cannot be made: {error.strerror or error}. Name another folder.") from error
-    files = []
-    with explained_prediction(out):
+    files: list[Path] = []
+
+    def written() -> Iterator[LabelMaps]:
+        """Each prediction goes to its file; those with a target go on to be scored."""
         predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
-        for case, _, labels in track(predicted, what="Predicting", total=len(cases)):
+        for case, image, labels in track(predicted, what="Predicting", total=len(cases)):
             files.append(dataset.reader.write(labels, case, out))
-    say(f"{len(files)} label maps of {', '.join(task.foreground)} → {out}")
+            if case.name in labelled:
+                yield LabelMaps(case.name, labels, dataset.reader.target(case), image.spacing)
+
+    with explained_prediction(out):
+        scores = dict(
+            score_label_maps(
+                written(),
+                expected=len(labelled),
+                classes=len(task.foreground),
+                first_class=task.first_class,
+                nsd_tolerance=config.nsd_tolerance,
+                ignore_index=dataset.ignore_index,
+            )
+        )
+        if score:
+            write_cases(out / "cases.csv", score_rows(scores, of=run_columns(config, task)))
+    say(f"{counted(len(files), 'label map')} of {', '.join(task.foreground)} → {out}")
     return files
+
+
+def scored_names(run: Path) -> dict[int, str]:
+    """The classes that a run's scores are of, by id."""
+    problem = {name: value for name, value in read_problem(run).items() if name != "axes"}
+    like = Dataset(cases=(), reader=None, **problem)  # type: ignore[arg-type]
+    return make_task(read_config(run), like, Split((), (), ())).names
 
 
 def read_problem(run: Path) -> dict[str, Any]:
@@ -95,7 +137,9 @@ def _cases(
         try:
             plain = plain_images(path, like, channels=channels, axes=axes)
         except BadInput as other:
-            raise BadInput(f"{error} As a folder of images: {other}") from other
+            if path.is_file() or holds_images(path):
+                raise
+            raise BadInput(f"{other} As a data set: {error}") from other
         return plain, list(plain.cases)
     if any(getattr(dataset, name) != getattr(like, name) for name in ("spatial_dims", "classes", "activation")):
         raise BadInput(

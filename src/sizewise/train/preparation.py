@@ -15,6 +15,7 @@ from sizewise.data.dataset import Case, Dataset, Image
 from sizewise.data.threads import map_threads
 from sizewise.errors import BadInput
 from sizewise.train.config import RunConfig
+from sizewise.wording import counted
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -78,10 +79,18 @@ class Preparation:
         """Raise BadInput where an image is not of the kind that this was fitted to."""
         channels, wanted = len(image.pixels), len(self.mean)
         if channels != wanted:
-            raise BadInput(f"{case}: the image has {channels} channels, and the others {wanted}. All must be alike.")
+            raise BadInput(
+                f"{case}: the image has {counted(channels, 'channel')}, and those that were trained on {wanted}. All "
+                "must be alike."
+            )
         if self.scaling == "photo" and image.pixels.dtype != np.uint8:
             raise BadInput(
                 f"{case}: the image has {image.pixels.dtype} pixels, and the others 8 bits. All must be alike."
+            )
+        if image.pixels.dtype.kind == "f" and not np.isfinite(image.pixels).all():
+            raise BadInput(
+                f"{case}: the image has pixels that are not finite numbers (NaN or infinity), which would spoil every "
+                "weight. Correct it; `sizewise data` names all such files."
             )
 
     def target(self, labels: np.ndarray, shape: tuple[int, ...], ignore_index: int | None) -> Tensor:

@@ -17,6 +17,7 @@ from sizewise.train.loop import train
 from sizewise.train.machine import ending_together, make_fabric, settle_precision
 from sizewise.train.preparation import Preparation, fit_preparation
 from sizewise.train.run_folder import (
+    RunBusy,
     discard_unstarted,
     is_finished,
     locked,
@@ -27,6 +28,7 @@ from sizewise.train.run_folder import (
 from sizewise.train.scoring import load_best, score_cases
 from sizewise.train.store import StoreCache
 from sizewise.train.task import Task, make_criterion, make_task, problem_json
+from sizewise.wording import counted
 
 
 def say_at_once(line: str) -> None:
@@ -73,6 +75,8 @@ def run_training(
         try:
             with locked(folder) if fabric.is_global_zero else nullcontext(), explained(config, folder):
                 _carry_out(config, dataset, folder, runtime, fabric, stores or StoreCache(), say)
+        except RunBusy:
+            raise  # the other process has begun it: its files stay
         except BadInput:
             if new:
                 discard_unstarted(folder)
@@ -102,10 +106,20 @@ def _carry_out(
     if fabric.is_global_zero:
         write_cost(folder, fabric.device)
     names = task.split.test or task.split.validation
-    say(f"scoring {len(names)} {'test' if task.split.test else 'validation'} cases in their own resolution")
+    subset = "test" if task.split.test else "validation"
+    say(f"scoring {counted(len(names), f'{subset} case')} at full resolution")
     channels = len(preparation.mean)
     model = load_best(config, task, folder, device=fabric.device, in_channels=channels)
-    scores = score_cases(config, task, preparation, model, names, fabric=fabric, overlays=folder / "overlays")
+    scores = score_cases(
+        config,
+        task,
+        preparation,
+        model,
+        names,
+        fabric=fabric,
+        overlays=folder / "overlays",
+        sharing=runtime.sharing,
+    )
     if fabric.is_global_zero:
         write_cases(folder / "cases.csv", score_rows(scores, of=run_columns(config, task)))
     fabric.barrier()
@@ -140,8 +154,8 @@ def describe(config: RunConfig, task: Task, folder: Path) -> str:
     """The first lines on the screen."""
     split = task.split
     return (
-        f"{task.dataset.name}: {len(split.train)} training, {len(split.validation)} validation, {len(split.test)} test "
-        f"cases, classes {', '.join(task.foreground)}\n"
+        f"{task.dataset.name}: {len(split.train)} training, {len(split.validation)} validation, "
+        f"{counted(len(split.test), 'test case')}, classes {', '.join(task.foreground)}\n"
         f"{config.model} with {make_criterion(config, task)}, recipe {config.recipe}, seed {config.seed}, "
         f"{config.precision} → {folder}"
     )

@@ -3,9 +3,9 @@
 | file | holds |
 |---|---|
 | config.json | the resolved settings; its name in tables is their hash |
-| versions.json | sizewise, torch, device, and how the run was carried out |
+| versions.json | the hash of config.json; sizewise, torch, device, and how the run was carried out |
 | split.json | the cases of train, validation and test |
-| problem.json | classes, dimensions, modality: what predicting needs to know of the data |
+| problem.json | classes, dimensions, modality, notes: what predicting needs to know of the data |
 | preparation.json | how images are resized and scaled |
 | history.csv | one row per epoch |
 | best.pt, last.pt | weights chosen on validation; state to resume from |
@@ -21,6 +21,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -69,7 +70,7 @@ def open_run(folder: Path, config: RunConfig, *, resume: bool) -> bool:
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"--out {folder} is a file; name a folder.")
     if not settings.exists():
-        if folder.exists() and any(not one.name.startswith(".") and one.name != "run.lock" for one in folder.iterdir()):
+        if folder.exists() and any(_is_foreign(one.name) for one in folder.iterdir()):
             raise BadInput(f"--out {folder} holds other files and no run. Name a new folder.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -88,12 +89,18 @@ def open_run(folder: Path, config: RunConfig, *, resume: bool) -> bool:
     return False
 
 
+def _is_foreign(name: str) -> bool:
+    """Whether a file in a folder without settings is not one that a try which never began leaves there."""
+    return not name.startswith(".") and name not in ("run.lock", "failed.json")
+
+
 def discard_unstarted(folder: Path) -> None:
-    """Remove a run that never began, so that the corrected command may use the folder."""
+    """Remove a run that did not come to the end of an epoch, so that the corrected command may use the folder."""
     if (folder / "history.csv").exists():
         return
     for name in ("versions.json", "split.json", "preparation.json", "problem.json", "run.lock", "config.json"):
         (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "tensorboard", ignore_errors=True)
     with contextlib.suppress(OSError):  # something else is in it
         folder.rmdir()
 
@@ -128,7 +135,13 @@ def locked(folder: Path) -> Iterator[None]:
     """Only one process works in a run folder. The lock dies with its process."""
     import fcntl
 
-    with open(folder / "run.lock", "w") as file:
+    try:
+        lock = open(folder / "run.lock", "w")  # noqa: SIM115 closed below
+    except OSError as error:
+        raise BadInput(
+            f"{folder} cannot be written: {error.strerror or error}. Name another --out, or change that."
+        ) from error
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -147,6 +160,7 @@ def _remove_unfinished(folder: Path) -> None:
 def write_versions(folder: Path, runtime: Runtime, device: torch.device) -> None:
     """Record what the run was made with."""
     record: dict[str, Any] = {
+        "config_hash": settings_hash(folder),
         "sizewise": sizewise.__version__,
         "python": platform.python_version(),
         "torch": torch.__version__,

@@ -1,6 +1,7 @@
 """The chosen weights on the test cases, each in its own geometry, and their scores."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from sizewise.data.dataset import Case, Image
+from sizewise.data.threads import map_ahead, single_core_threads
 from sizewise.errors import BadInput
 from sizewise.metrics.case import RegionScore
 from sizewise.metrics.label_maps import LabelMaps, score_label_maps
@@ -53,8 +55,8 @@ def predict_cases(
 ) -> Iterator[tuple[Case, Image, np.ndarray]]:
     """Each case with its image and its label map, (*S) or (C, *S), in the image's geometry."""
     multiple = size_multiple(config.model)
-    for case in cases:
-        image = task.dataset.reader.image(case)
+    images = map_ahead(task.dataset.reader.image, cases, threads=reading_threads(task))
+    for case, image in zip(cases, images, strict=True):
         preparation.check(image, case.name)
         with fabric.autocast():
             labels = predict_image(
@@ -70,6 +72,11 @@ def predict_cases(
         yield case, image, labels
 
 
+def reading_threads(task: Task) -> int:
+    """That read files ahead of the device: few, as every volume that waits takes memory."""
+    return min(available_cores(), 2 if task.dataset.spatial_dims == 3 else 4)
+
+
 def score_cases(
     config: RunConfig,
     task: Task,
@@ -79,32 +86,38 @@ def score_cases(
     *,
     fabric: Fabric,
     overlays: Path | None = None,
+    sharing: int = 1,
 ) -> dict[str, list[RegionScore]]:
-    """Predict and score: the device predicts while a process per core measures surfaces.
+    """Predict and score: the device predicts while the cores measure surfaces, with a process each if there is much.
 
-    Small pictures of the first cases go to the folder ``overlays``.
+    Small pictures of some cases go to the folder ``overlays``; ``sharing`` processes have the cores in common.
     """
     cases = task.cases(names)[fabric.global_rank :: fabric.world_size]
     predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
     shown = {case.name for case in cases[:: -(-len(cases) // KEPT)]} if cases and overlays is not None else set()
 
-    def label_maps() -> Iterator[LabelMaps]:
-        for case, image, labels in predicted:
-            target = task.dataset.reader.target(case)
-            if case.name in shown and overlays is not None:
-                save_overlay(overlays, case.name, image, labels, target)
-            yield LabelMaps(case.name, labels, target, image.spacing)
+    targets = map_ahead(task.dataset.reader.target, cases, threads=reading_threads(task))
 
-    scored = score_label_maps(
-        label_maps(),
-        expected=len(cases),
-        classes=len(task.foreground),
-        first_class=task.first_class,
-        nsd_tolerance=config.nsd_tolerance,
-        ignore_index=task.dataset.ignore_index,
-        jobs=max(1, available_cores() // fabric.world_size),
-    )
-    scores = dict(track(scored, what="Scoring test cases", total=len(cases)))
+    def label_maps(drawing: Executor) -> Iterator[LabelMaps]:
+        drawn = []
+        for (case, image, labels), target in zip(predicted, targets, strict=True):
+            if case.name in shown and overlays is not None:
+                drawn.append(drawing.submit(save_overlay, overlays, case.name, image, labels, target))
+            yield LabelMaps(case.name, labels, target, image.spacing)
+        for one in drawn:
+            one.result()
+
+    with single_core_threads(reading_threads(task)) as drawing:
+        scored = score_label_maps(
+            label_maps(drawing),
+            expected=len(cases),
+            classes=len(task.foreground),
+            first_class=task.first_class,
+            nsd_tolerance=config.nsd_tolerance,
+            ignore_index=task.dataset.ignore_index,
+            jobs=max(1, available_cores() // (fabric.world_size * sharing)),
+        )
+        scores = dict(track(scored, what="Scoring test cases", total=len(cases)))
     if fabric.world_size > 1:
         everyone: list[dict[str, list[RegionScore]]] = [{} for _ in range(fabric.world_size)]
         torch.distributed.all_gather_object(everyone, scores)

@@ -9,7 +9,7 @@ import itertools
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,9 @@ import torch
 from torch import Tensor
 
 from sizewise.data.dataset import Case, Dataset
+from sizewise.data.threads import single_core_threads
 from sizewise.errors import BadInput
+from sizewise.metrics.workers import available_cores
 from sizewise.progress import track
 from sizewise.train.preparation import UNLABELLED, Preparation
 
@@ -95,7 +97,10 @@ def prepare_case(dataset: Dataset, case: Case, preparation: Preparation) -> Prep
         )
     prepared = preparation.target(labels, preparation.shape(image), dataset.ignore_index)
     most = 2 if dataset.activation == "sigmoid" else len(dataset.classes)
-    stray = np.unique(labels[((labels >= most) | (labels < 0)) & (labels != dataset.ignore_index)])
+    outside = (labels >= most) | (labels < 0)
+    if dataset.ignore_index is not None:  # comparing with None would take numpy a Python call for each pixel
+        outside &= labels != dataset.ignore_index
+    stray = np.unique(labels[outside])
     if len(stray):
         raise BadInput(
             f"{case.name}: the target has the labels {', '.join(map(str, stray[:8]))}, and there are {most} classes, "
@@ -113,6 +118,20 @@ def foreground_points(labels: Tensor, spatial_dims: int) -> tuple[np.ndarray, ..
         masks = [array == value for value in np.unique(array) if value not in (0, UNLABELLED)]
     found = [np.argwhere(mask).astype(np.int32) for mask in masks if mask.any()]
     return tuple(points[:: -(-len(points) // POINTS_KEPT)] for points in found)
+
+
+def classes_present(store: Store) -> set[int]:
+    """Ids of the foreground classes that some case has; channels of multi-label targets count from 1.
+
+    One pixel per region is looked at. Where channels overlap there, all of them count as present.
+    """
+    found: set[int] = set()
+    for case, regions in enumerate(store.points):
+        target = store.target(case)
+        for points in regions:
+            here = target[..., *points[0].tolist()]
+            found |= {k + 1 for k, value in enumerate(here.tolist()) if value == 1} if here.dim() else {int(here)}
+    return found
 
 
 def load_store(
@@ -174,9 +193,9 @@ def decode(
     dataset: Dataset, cases: Sequence[Case], preparation: Preparation, workers: int, what: str
 ) -> Iterator[Prepared]:
     """Prepared cases in order, decoded by threads a few cases ahead of whoever takes them."""
-    threads = workers or os.cpu_count() or 1
+    threads = workers or available_cores()
     waiting: deque[Future[Prepared]] = deque()
-    pool = ThreadPoolExecutor(threads)
+    pool = single_core_threads(threads)
     try:
         coming = iter(cases)
         for _ in track(cases, what=what):

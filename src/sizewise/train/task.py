@@ -16,6 +16,7 @@ from sizewise.losses import loss
 from sizewise.models.build import build_model, size_multiple
 from sizewise.train.config import RunConfig
 from sizewise.train.preparation import UNLABELLED
+from sizewise.wording import counted
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,9 @@ class Task:
         by_name = {case.name: case for case in self.dataset.cases}
         if missing := [name for name in names if name not in by_name]:
             raise BadInput(
-                f"{self.dataset.name} has changed since the run began: {len(missing)} cases of its split.json are "
-                f"gone, such as {missing[0]}. Put them back, or start a new run with another --out."
+                f"{self.dataset.name} has changed since the run began: {counted(len(missing), 'case')} of its "
+                f"split.json can no longer be found, such as {missing[0]}. Put back what is missing, or start a new "
+                "run with another --out."
             )
         return [by_name[name] for name in names]
 
@@ -149,6 +151,6 @@ def check_patch(config: RunConfig, task: Task) -> None:
 def problem_json(task: Task) -> str:
     """What predicting needs to know of the data that was trained on, as text."""
     dataset = task.dataset
-    names = ("name", "classes", "spatial_dims", "modality", "activation", "ignore_index")
+    names = ("name", "classes", "spatial_dims", "modality", "activation", "ignore_index", "notes")
     values = {name: getattr(dataset, name) for name in names}
     return json.dumps(values | {"axes": getattr(dataset.reader, "axes", "stored")}, indent=1)

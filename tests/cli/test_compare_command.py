@@ -1,0 +1,79 @@
+"""``sizewise compare`` from the command line: its exit code, what it prints, and the report that it leaves."""
+
+import json
+
+import torch
+from typer.testing import CliRunner
+
+from sizewise.cli.commands import make_app
+from sizewise.errors import RunFailed
+from sizewise.train.run_folder import locked
+
+TINY = ["--setting", "epochs=1", "--setting", "steps_per_epoch=1", "--setting", "batch_size=2", "--device", "cpu"]
+
+
+def compare(folder, *arguments):
+    torch.set_num_threads(1)
+    words = ["compare", "--data", "synthetic", "--seeds", "1", *TINY, "--jobs", "1", "--out", str(folder), *arguments]
+    return CliRunner().invoke(make_app(), words)
+
+
+def test_a_failed_run_makes_the_exit_code_1_and_the_next_call_makes_up_for_it(tmp_path, monkeypatch):
+    from sizewise.study import worker
+
+    original = worker.run_training
+
+    def failing(config, *arguments, **options):
+        if config.loss == "RCE":
+            raise RunFailed("the loss became no number in epoch 1")
+        return original(config, *arguments, **options)
+
+    for name in ("draw", "draw_overlays"):  # tested with the report, and most of its time
+        monkeypatch.setattr(f"sizewise.report.build.{name}", lambda *arguments, **options: [])
+    folder = tmp_path / "study"
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "run_training", failing)
+        result = compare(folder, "--losses", "CE,RCE")
+    assert result.exit_code == 1, result.output
+    assert "failed: the loss became no number" in result.output
+    assert "Run this again to retry" in result.output
+    page = (folder / "report.html").read_text()
+    assert "failed: the loss became no number in epoch 1" in page  # the report is made, and says so
+    assert "CE is the only loss" in page
+    result = compare(folder, "--losses", "CE,RCE")
+    assert result.exit_code == 0, result.output
+    assert "2 runs, 1 of them finished before" in result.output
+    assert "One seed cannot separate RCE from luck" in " ".join(result.output.split())
+    assert "report.html" in result.output
+    study = json.loads((folder / "study.json").read_text())
+    assert study["losses"] == ["CE", "RCE"]
+    assert "no number" not in (folder / "report.html").read_text()
+
+
+def test_a_loss_that_does_not_exist_is_found_before_anything_is_written(tmp_path):
+    result = compare(tmp_path / "study", "--losses", "CE,RCF")
+    assert "there is no loss 'RCF'" in str(result.exception)
+    assert not (tmp_path / "study").exists()
+
+
+def test_runs_of_another_process_are_no_failures(tmp_path, monkeypatch):
+    for name in ("draw", "draw_overlays"):
+        monkeypatch.setattr(f"sizewise.report.build.{name}", lambda *arguments, **options: [])
+    folder = tmp_path / "study"
+    assert compare(folder, "--losses", "CE").exit_code == 0
+    (run,) = (folder / "runs").iterdir()
+    (run / "cases.csv").unlink()
+    (folder / "results.csv").unlink()
+    with locked(run):  # as another process would while it scores
+        result = compare(folder, "--losses", "CE")
+        assert result.exit_code == 0, result.output
+        assert "1 run is in the hands of another process" in " ".join(result.output.split())
+        assert not (folder / "results.csv").exists()
+        result = compare(folder, "--losses", "CE,RCE")  # what it can do itself is done and reported
+        assert result.exit_code == 0, result.output
+        assert "1 run is in the hands of another process" in " ".join(result.output.split())
+        assert (folder / "results.csv").exists()
+    assert compare(folder, "--losses", "CE,RCE").exit_code == 0
+    assert len((folder / "results.csv").read_text().split("RCE")) < len(
+        (folder / "results.csv").read_text().split("CE")
+    )

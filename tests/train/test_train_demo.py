@@ -1,0 +1,20 @@
+"""The built-in data are hard enough that losses differ, and not hopeless."""
+
+import pytest
+from sampling import EXHAUSTIVE
+from train.tiny_runs import CPU
+
+from sizewise.metrics.summary import summarise
+from sizewise.metrics.table import read_cases
+from sizewise.train.resolve import resolve
+from sizewise.train.run import run_training
+
+
+@pytest.mark.skipif(not EXHAUSTIVE, reason="half a minute on a quiet core: with SIZEWISE_EXHAUSTIVE=1")
+def test_cross_entropy_finds_most_of_the_smallest_class_with_the_demos_recipe(tmp_path):
+    config, dataset = resolve({"data": "synthetic", "loss": "CE"})
+    assert config.recipe == "demo"
+    run_training(config, dataset, folder=tmp_path / "run", runtime=CPU, say=lambda line: None)
+    lesion = summarise(read_cases(tmp_path / "run" / "cases.csv"))[-1]
+    assert dataset.classes[lesion.class_id] == "lesion"
+    assert 0.4 < lesion.means["dsc"] < 0.9
