@@ -10,6 +10,7 @@ carried out first, times the number of seeds. Run it with
 
 import argparse
 import csv
+import json
 import os
 import platform
 import statistics
@@ -63,6 +64,12 @@ def phases(study: Path, start: float, end: float) -> dict[str, float]:
     }
 
 
+def processes(study: Path) -> int:
+    """That worked side by side, as the runs wrote it down."""
+    written = [json.loads((run / "versions.json").read_text()) for run in (study / "runs").iterdir()]
+    return max(one["runtime"]["sharing"] for one in written)
+
+
 def commit() -> str:
     """Of this repository, where it is one."""
     told = subprocess.run(
@@ -85,18 +92,23 @@ def main() -> None:
     parser.add_argument("--bare", type=Path, help="a finished study of the same runs with --jobs 1")
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
     options = parser.parse_args()
+    study = options.out / f"study-jobs-{options.jobs}"
+    if study.exists():
+        sys.exit(f"{study} exists: its finished runs would be reused, and the time would be that of the rest.")
     runs = len(options.losses.split(",")) * options.seeds
     with tempfile.TemporaryDirectory() as folder:
         if not options.bare:
             compare(options, seeds="1", jobs="1", out=Path(folder) / "alone")
         alone = train_seconds(options.bare or Path(folder) / "alone")
-    bare = sum(statistics.mean(seconds) for seconds in alone.values()) * options.seeds
-    study = options.out / f"study-jobs-{options.jobs}"
     start, seconds = compare(options, seeds=str(options.seeds), jobs=options.jobs, out=study)
     where = phases(study, start, start + seconds)
-    measured = [one for each in train_seconds(study).values() for one in each]
+    shared = train_seconds(study)
+    measured = [one for each in shared.values() for one in each]
     if len(measured) != runs:
         sys.exit(f"{len(measured)} of {runs} runs were finished: no time to speak of.")
+    if missing := shared.keys() - alone.keys():
+        sys.exit(f"--bare {options.bare} has no run of {', '.join(missing)}.")
+    bare = sum(statistics.mean(alone[loss]) * len(each) for loss, each in shared.items())
     on_gpu = options.device != "cpu" and torch.cuda.is_available()
     row = {
         "study_s": f"{seconds:.1f}",
@@ -104,6 +116,7 @@ def main() -> None:
         "ratio": f"{seconds / bare:.3f}",
         "report_s": f"{where['report']:.1f}",
         "jobs": options.jobs,
+        "processes": processes(study),
         "runs": runs,
         "data": Path(options.data).name,
         "losses": options.losses.replace(",", " "),

@@ -98,3 +98,17 @@ def test_wrong_values_in_a_file_get_a_sentence(tmp_path, line, said):
     file.write_text(f"data: synthetic\nlosses: [CE, RCE]\n{line}\n")
     with pytest.raises(BadInput, match=said):
         parse_study({}, file)
+
+
+def test_a_file_may_have_commas_as_the_flags_do(tmp_path):
+    file = tmp_path / "study.yaml"
+    file.write_text("data: synthetic, synthetic-3d\nlosses: CE, RCE\nweights: 0.1,1\nseeds: 0,4\n")
+    study = parse_study({}, file)
+    assert study.data == ("synthetic", "synthetic-3d")
+    assert study.losses == ("CE", "RCE")
+    assert study.weights == (0.1, 1.0)
+    assert study.seeds == (0, 4)
+    odd = tmp_path / "a, b"  # a folder that is there is one data set
+    odd.mkdir()
+    file.write_text(f"data: '{odd}'\nlosses: [CE]\n")
+    assert parse_study({}, file).data == (str(odd),)

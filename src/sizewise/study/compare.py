@@ -4,16 +4,25 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from sizewise.checks import check_word
 from sizewise.errors import BadInput
 from sizewise.study.config import StudyConfig
 from sizewise.study.folder import open_study, run_state, write_groups, write_results
 from sizewise.study.grid import PlannedRun, plan_runs
+from sizewise.study.packing import parse_jobs
 from sizewise.study.screen import Screen
 from sizewise.train.config import Runtime
 
 ENGINES = ("local", "ray")
+
+
+class Outcome(NamedTuple):
+    """The runs that did not end well here: those that failed, and those that another process is still working on."""
+
+    failed: list[PlannedRun]
+    elsewhere: list[PlannedRun]
 
 
 def compare(
@@ -23,10 +32,10 @@ def compare(
     command: str,
     runtime: Runtime | None = None,
     engine: str = "local",
-    jobs: int = 1,
+    jobs: int | str = "auto",
     address: str = "",
-) -> list[PlannedRun]:
-    """Carry out a study, or what is missing of it; returns the runs that failed.
+) -> Outcome:
+    """Carry out a study, or what is missing of it, and join the results.
 
     Args:
         config: what to compare.
@@ -34,20 +43,19 @@ def compare(
         command: the command line, for the report.
         runtime: where and how each run is carried out.
         engine: "local" or "ray".
-        jobs: processes of the local engine.
+        jobs: processes of the local engine; "auto": one on a CPU, up to three on a GPU, where their memory fits.
         address: of a Ray cluster; empty: Ray is started here.
     """
     try:
         check_word("compare", "--engine", engine, ENGINES)
     except ValueError as error:
         raise BadInput(str(error)) from error
-    if jobs < 1:
-        raise BadInput(f"--jobs must be at least 1, got {jobs}.")
+    wanted = parse_jobs(jobs)
     runs = plan_runs(config)  # wrong input is found before anything is written
     config = open_study(folder, config, command=command)
     runs = plan_runs(config)
     runtime = runtime or Runtime()
-    with Screen(folder, runs, jobs=jobs) as screen:
+    with Screen(folder, runs) as screen:
         start: Callable[..., None]
         if engine == "ray":
             from sizewise.study.ray_engine import run_ray
@@ -56,12 +64,16 @@ def compare(
         else:
             from sizewise.study.local import run_local
 
-            start = partial(run_local, jobs=jobs)
+            start = partial(run_local, jobs=wanted)
         try:
             start(folder, runs, runtime=runtime, after_run=screen.after_run)
         except KeyboardInterrupt:
             print(f"{folder} keeps what was done. Give the same command again to go on.", file=sys.stderr)
             raise
-    write_results(folder, runs)
-    write_groups(folder, runs)
-    return [run for run in runs if run_state(folder / "runs" / run.name).word != "finished"]
+    words = {run.name: run_state(folder / "runs" / run.name).word for run in runs}
+    failed = [run for run in runs if words[run.name] == "failed"]
+    elsewhere = [run for run in runs if words[run.name] in ("begun", "waiting")]
+    if "finished" in words.values() or not elsewhere:
+        write_results(folder, runs)
+        write_groups(folder, runs)
+    return Outcome(failed, elsewhere)

@@ -8,18 +8,23 @@
 | groups.json | the patient or video of each case, where known |
 | results.csv | the cases of all finished runs, in the order of the study |
 | report.html, … | made from the above |
+| study.lock | held while study.json is changed, so that two processes can add to a study at once |
 """
 
+import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from sizewise.errors import BadInput
 from sizewise.study.config import StudyConfig
-from sizewise.study.grid import PlannedRun
+from sizewise.study.grid import PlannedRun, loss_settings, plan_runs
 from sizewise.train.history import read_history
 from sizewise.train.run_folder import is_finished, write_atomically
+
+LOCK = "study.lock"
 
 
 @dataclass(frozen=True)
@@ -42,19 +47,34 @@ class RunState:
 def open_study(folder: Path, config: StudyConfig, *, command: str) -> StudyConfig:
     """Make the folder, or add to the study that it holds; returns the study as it is from now on."""
     path = folder / "study.json"
-    commands = [command]
-    if path.exists():
-        before = read_study(folder)
-        config = before.joined(config)
-        commands = [*json.loads(path.read_text()).get("commands", []), command]
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    new = not path.exists() and not (folder / LOCK).exists()
+    if new and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"--out {folder} exists and holds no study. Name a new folder.")
-    (folder / "runs").mkdir(parents=True, exist_ok=True)
-    content = json.loads(config.to_json())
-    content |= {"name": folder.name, "commands": list(dict.fromkeys(commands))}
-    content["reference"] = config.reference or config.losses[0]
-    write_atomically(path, json.dumps(content, indent=1))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"--out {folder} cannot be made: {error.strerror or error}. Name another folder.") from error
+    with _alone(folder):
+        (folder / "runs").mkdir(exist_ok=True)
+        commands = [command]
+        if path.exists():
+            config = read_study(folder).joined(config)
+            commands = [*json.loads(path.read_text()).get("commands", []), command]
+        content = json.loads(config.to_json())
+        content |= {"name": folder.resolve().name, "commands": list(dict.fromkeys(commands))}
+        content["reference"] = config.reference or config.losses[0]
+        write_atomically(path, json.dumps(content, indent=1))
     return config
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time; the lock dies with its process."""
+    import fcntl
+
+    with open(folder / LOCK, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def read_study(folder: Path) -> StudyConfig:
@@ -72,7 +92,7 @@ def run_state(folder: Path) -> RunState:
     """What a run's files say of it."""
     if is_finished(folder):
         return _with_history(folder, "finished")
-    if (folder / "failed.json").exists():
+    with contextlib.suppress(FileNotFoundError):  # the next try removes it, perhaps just now
         return RunState("failed", error=json.loads((folder / "failed.json").read_text())["error"])
     return _with_history(folder, "begun") if (folder / "config.json").exists() else RunState("waiting")
 
@@ -83,9 +103,18 @@ def _with_history(folder: Path, word: Literal["begun", "finished"]) -> RunState:
     return RunState(word, epoch=int(rows[-1]["epoch"]) if rows else 0, seconds=sum(row["seconds"] for row in rows))
 
 
+def runs_of(folder: Path, runs: list[PlannedRun]) -> list[PlannedRun]:
+    """The runs of the study as it is now: another process may have added to it since ``runs`` were planned."""
+    if not (folder / "study.json").exists():
+        return runs
+    study = read_study(folder)
+    count = len(study.data) * len(study.models or (None,)) * len(study.seeds) * len(loss_settings(study))
+    return runs if count == len(runs) else plan_runs(study)
+
+
 def write_groups(folder: Path, runs: list[PlannedRun]) -> None:
     """The patient or video of each case, where a data set knows it: statistics resample these, not single frames."""
-    by_data = {run.dataset.name: run.dataset for run in runs}
+    by_data = {run.dataset.name: run.dataset for run in runs_of(folder, runs)}
     groups = {
         name: {case.name: case.group for case in dataset.cases if case.group} for name, dataset in by_data.items()
     }
@@ -96,7 +125,7 @@ def write_results(folder: Path, runs: list[PlannedRun]) -> Path:
     """Join the tables of the finished runs, in the order of the study."""
     path = folder / "results.csv"
     lines: list[str] = []
-    for run in runs:
+    for run in runs_of(folder, runs):
         cases = folder / "runs" / run.name / "cases.csv"
         if cases.exists():
             header, *rows = cases.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -7,7 +7,7 @@ from typing import Any
 from sizewise.errors import import_extra
 from sizewise.study.folder import read_study
 from sizewise.study.grid import PlannedRun, plan_runs
-from sizewise.study.worker import note_failure, work
+from sizewise.study.worker import forget_failures, note_failure, work
 from sizewise.train.config import Runtime
 
 RETRIES = 5  # of a task whose worker died: the run resumes from its last save
@@ -25,6 +25,7 @@ def run_ray(
     ray: Any = import_extra("ray", extra="ray", reason="--engine ray")
     if not ray.is_initialized():
         ray.init(address=address or None, log_to_driver=False, include_dashboard=False)
+    forget_failures(folder, runs)
     gpus = 1 if runtime.accelerator != "cpu" and ray.cluster_resources().get("GPU", 0) else 0
     task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(carry_out)
     waiting = {task.remote(str(folder.resolve()), run.name, runtime): run for run in runs}

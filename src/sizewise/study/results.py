@@ -1,6 +1,5 @@
 """Read the long table of a study column by column: half a million scores in seconds."""
 
-import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sizewise.errors import BadInput
-from sizewise.metrics.table import COLUMNS, Row
+from sizewise.metrics.table import COLUMNS, Row, table_lines
 
 TEXT_COLUMNS = tuple(name for name in COLUMNS if name not in ("class", "value"))
 _CHUNK = 20_000
@@ -70,17 +69,7 @@ def read_results(*paths: Path) -> Results:
     """
     table = _Table()
     for path in paths:
-        try:
-            with path.open(newline="", encoding="utf-8") as file:
-                lines = csv.reader(file)
-                header = tuple(next(lines, ()))
-                if header != COLUMNS:
-                    raise BadInput(
-                        f"'{path}': wanted the columns {','.join(COLUMNS)}, got {','.join(header) or 'nothing'}."
-                    )
-                table.add(lines, where=f"'{path}'")
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise BadInput(f"cannot read '{path}': {error}.") from error
+        table.add((cells for _, cells in table_lines(path)), where=f"'{path}'")
     return table.results()
 
 

@@ -1,5 +1,6 @@
 """A study's progress on the screen: read from the run folders, so it is the same for every engine."""
 
+import contextlib
 import sys
 import threading
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from sizewise.progress import no_bars
 from sizewise.study.folder import RunState, run_state
 from sizewise.study.grid import PlannedRun
 
@@ -15,25 +17,30 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 EVERY_SECONDS = 1.0
+MOST_ROWS = 12
 
 
 class Screen:
     """A live table on a terminal; else a line whenever a run ends."""
 
-    def __init__(self, folder: Path, runs: list[PlannedRun], *, jobs: int) -> None:
-        self.folder, self.runs, self.jobs = folder, runs, jobs
+    def __init__(self, folder: Path, runs: list[PlannedRun]) -> None:
+        self.folder, self.runs = folder, runs
         self.started = time.monotonic()
-        self.before = sum(self.state(run).word == "finished" for run in runs)
+        states = self.states()
+        self.before = sum(state.word == "finished" for state in states)
+        self.epochs_before = sum(state.epoch for state in states)
         self.stop = threading.Event()
         self.thread: threading.Thread | None = None
+        self.alone = contextlib.ExitStack()
 
-    def state(self, run: PlannedRun) -> RunState:
-        """Of one run."""
-        return run_state(self.folder / "runs" / run.name)
+    def states(self) -> list[RunState]:
+        """Of every run, in their order."""
+        return [run_state(self.folder / "runs" / run.name) for run in self.runs]
 
     def __enter__(self) -> "Screen":
         print(f"{len(self.runs)} runs, {self.before} of them finished before → {self.folder}", flush=True)
         if sys.stderr.isatty():
+            self.alone.enter_context(no_bars())
             self.thread = threading.Thread(target=self._live, daemon=True)
             self.thread.start()
         return self
@@ -44,25 +51,27 @@ class Screen:
         self.stop.set()
         if self.thread is not None:
             self.thread.join()
+        self.alone.close()
 
     def after_run(self, run: PlannedRun) -> None:
         """Say how a run ended, and how long the rest may take."""
-        state = self.state(run)
-        states = [self.state(one).word for one in self.runs]
-        done = states.count("finished") + states.count("failed")
+        states = self.states()
+        state = states[[one.name for one in self.runs].index(run.name)]
+        done = sum(one.word in ("finished", "failed") for one in states)
         text = f"failed: {state.error}" if state.word == "failed" else f"finished in {state.seconds:.0f} s"
-        print(
-            f"[{done}/{len(self.runs)}] {run.name} {text}; {self.time_left(states.count('finished'))} left", flush=True
-        )
+        print(f"[{done}/{len(self.runs)}] {run.name} {text}; {self.time_left(states)} left", flush=True)
 
-    def time_left(self, finished: int) -> str:
-        """From the pace so far."""
-        new = finished - self.before
-        if new <= 0:
+    def time_left(self, states: list[RunState]) -> str:
+        """From the pace of the epochs since the start; what is scored and prepared in between counts with them."""
+        new = sum(state.epoch for state in states) - self.epochs_before
+        left = sum(
+            max(0, run.config.epochs - state.epoch)
+            for run, state in zip(self.runs, states, strict=True)
+            if state.word in ("waiting", "begun")
+        )
+        if new <= 0 and left:
             return "unknown time"
-        pace = (time.monotonic() - self.started) / new
-        minutes, seconds = divmod(round(pace * (len(self.runs) - finished)), 60)
-        return f"{minutes}:{seconds:02d}"
+        return clock((time.monotonic() - self.started) / max(new, 1) * left)
 
     def _live(self) -> None:
         from rich.console import Console
@@ -70,20 +79,35 @@ class Screen:
 
         with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
             while not self.stop.wait(EVERY_SECONDS):
-                live.update(self._table(), refresh=True)
+                live.update(self._table(self.states()), refresh=True)
 
-    def _table(self) -> "Table":
+    def _table(self, states: list[RunState]) -> "Table":
+        """What is at work now first, then what failed, what ended last, and what comes next, as far as they fit."""
+        from rich.markup import escape
         from rich.table import Table
 
-        states = {run.name: self.state(run) for run in self.runs}
-        counts = Counter(state.word for state in states.values())
-        table = Table(
-            title=f"{counts['finished']}/{len(self.runs)} finished, {self.time_left(counts['finished'])} left"
-        )
+        counts = Counter(state.word for state in states)
+        failed = f", {counts['failed']} failed" if counts["failed"] else ""
+        title = f"{counts['finished']}/{len(self.runs)} finished{failed}, {self.time_left(states)} left"
+        table = Table(title=title)
         for column in ("run", "state", "epoch", "seconds"):
             table.add_column(column)
-        shown = [run for run in self.runs if states[run.name].word != "waiting"][-12:]
-        for run in shown:
-            state = states[run.name]
-            table.add_row(run.name, state.word, f"{state.epoch}/{run.config.epochs}", f"{state.seconds:.0f}")
+        pairs = list(zip(self.runs, states, strict=True))
+        by_word = {word: [pair for pair in pairs if pair[1].word == word] for word in ("begun", "failed", "finished")}
+        waiting = [pair for pair in pairs if pair[1].word == "waiting"]
+        order = [*by_word["begun"], *by_word["failed"], *reversed(by_word["finished"]), *waiting]
+        for run, state in order[:MOST_ROWS]:
+            said = f"failed: {state.error[:60]}" if state.word == "failed" else state.word
+            table.add_row(run.name, escape(said), f"{state.epoch}/{run.config.epochs}", f"{state.seconds:.0f}")
         return table
+
+
+def clock(seconds: float) -> str:
+    """A time span.
+
+    >>> clock(75), clock(3 * 3600 + 62)
+    ('1:15', '3:01:02')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

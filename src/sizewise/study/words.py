@@ -19,7 +19,7 @@ def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
     StudyConfig(data=('synthetic',), losses=('CE', 'RCE'), models=(), weights=(), temperatures=(), seeds=(0, 1),
         reference='', settings=(('epochs', 3),))
     """
-    values: dict[str, Any] = read_yaml(yaml) if yaml is not None else {}
+    values: dict[str, Any] = _split_words(read_yaml(yaml)) if yaml is not None else {}
     for name in ("data", "losses", "models"):
         if given.get(name):
             values[name] = tuple(word.strip() for word in given[name].split(",") if word.strip())
@@ -42,6 +42,18 @@ def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
         if name not in values:
             raise BadInput(f"compare needs {name}: give {flag}, or a --study file that has it.")
     return StudyConfig(**values)
+
+
+def _split_words(values: dict[str, Any]) -> dict[str, Any]:
+    """A file may list names and numbers as the flags do, with commas; a folder whose name has one is left whole."""
+    for name in ("data", "losses", "models", "weights", "temperatures", "seeds"):
+        words: list[Any] = []
+        for value in values.get(name, ()):
+            whole = not isinstance(value, str) or (name == "data" and Path(value).exists())
+            words += [value] if whole else [word.strip() for word in value.split(",") if word.strip()]
+        if name in values:
+            values[name] = tuple(words)
+    return values
 
 
 def _setting(text: str) -> tuple[str, Any]:
