@@ -47,6 +47,18 @@ def test_everything_is_written(nasty):
         Image.open(path).verify()
 
 
+def test_every_view_is_drawn_where_asked(tmp_path):
+    """Two data sets with two classes: violins have 2 + 4 views, of which 4 are drawn unless all are asked for."""
+    study = make_study(tmp_path, data=("a", "b"), cases=3, seeds=1, runs=False, losses=("CE",))
+    page = build_report(study)
+    assert len(list((study / "figures").glob("violins*.svg"))) == 4
+    assert "--every-view</code> draws all 6" in page.read_text()
+    assert (study / "report.md").read_text().count("](figures/violins") == 4
+    build_report(study, every_view=True)
+    assert len(list((study / "figures").glob("violins*.svg"))) == 6
+    assert (study / "report.md").read_text().count("](figures/violins") == 6
+
+
 def test_hostile_names_stay_words(nasty):
     page = nasty.read_text()
     assert "<img src=x" not in page
@@ -95,6 +107,54 @@ def test_an_unknown_reference_is_refused(tmp_path):
     assert "minus RCE" in assemble(study, reference="RCE").page.score_tables[1].title
 
 
+def test_a_reference_with_several_temperatures_is_its_first(tmp_path):
+    """results.csv calls the losses «RCE τ=1» and «RCE τ=10»; the study, and the user, say RCE."""
+    study = make_study(tmp_path, data=("one",), cases=12, seeds=2, runs=False, losses=("CE", "DiceCE", "RCE"))
+    table = study / "results.csv"
+    table.write_text(table.read_text().replace(",DiceCE,0.1,", ",RCE τ=1,1,").replace(",RCE,1,", ",RCE τ=10,1,"))
+    (study / "study.json").write_text(json.dumps({"reference": "RCE"}))
+    for report in (assemble(study), assemble(study, reference="RCE")):
+        assert report.page.score_tables[1].title == "Each loss minus RCE τ=1"
+        assert "no results" not in str(report.page.verdict)
+
+
+def test_another_metric_can_be_what_is_compared(tmp_path):
+    """Dice makes every region a fifth too small in these made-up numbers, the others none: its size error is larger."""
+    study = make_study(tmp_path, data=("one",), cases=24, seeds=3, runs=False, losses=("CE", "Dice"))
+    page = assemble(study, metric="size_error").page
+    assert page.verdict[0].lead == "Dice is worse than CE."
+    assert "points of size error" in page.verdict[0].claims[0]
+    table = next(table for table in page.score_tables if table.name == "comparisons")
+    assert table.columns[2] == "points of size error"
+    assert table.rows[0][2].text.startswith("+")  # more error
+    assert float(table.rows[0][7].text.replace("−", "-")) < 0  # and so a loss in rank-biserial terms
+    assert page.commands[-1].endswith("--metric size_error")
+    for word in ("dice", "dsc_pooled"):
+        with pytest.raises(BadInput, match=f"--metric must be one of dsc, iou, nsd, hd95, .* got '{word}'"):
+            assemble(study, metric=word)
+
+
+def test_a_ranking_is_over_data_sets_or_over_enough_seeds(tmp_path):
+    def names(folder, **options):
+        study = make_study(tmp_path / folder, cases=12, runs=False, losses=("CE", "RCE"), **options)
+        return [table.name for table in assemble(study).page.score_tables]
+
+    assert "ranking" not in names("a", data=("one",), seeds=2)  # «first in 100 %» of what two seeds can say
+    assert "ranking" in names("b", data=("one",), seeds=5)
+    assert "ranking" in names("c", data=("one", "two"), seeds=2)
+
+
+def test_data_sets_stand_side_by_side(tmp_path):
+    study = make_study(tmp_path, data=("one", "two"), cases=12, seeds=2, runs=False, losses=("CE", "RCE"))
+    page = assemble(study).page
+    table = page.score_tables[0]
+    assert table.columns == ["loss", "one", "two", "mean"]
+    one, two, mean = (float(cell.text.split()[0]) for cell in table.rows[0][1:])
+    assert mean == pytest.approx((one + two) / 2, abs=0.011)
+    assert [row[1].rank for row in table.rows] == ["second", "best"]
+    assert ("cases", "24") in page.facts  # twelve of each, though they have the same names
+
+
 def test_one_loss_and_one_seed_are_no_comparison(tmp_path):
     alone = assemble(make_study(tmp_path / "a", data=("one",), cases=3, seeds=1, runs=False, losses=("CE",)))
     assert alone.page.verdict[0].lead == "Nothing to compare: CE is the only loss."
@@ -123,11 +183,11 @@ def test_patients_are_what_is_resampled(tmp_path):
     assert "of 12 patients" in " ".join([*said.claims, *said.sentences])
 
 
-def label_maps(folder, shift):
+def label_maps(folder, shift, *, cases=3):
     folder.mkdir()
-    for number in range(3):
+    for number in range(cases):
         labels = np.zeros((24, 32), np.uint8)
-        labels[4 + number : 14 + number, 6 + shift : 16 + shift] = 1
+        labels[4 + number % 5 : 14 + number % 5, 6 + shift : 16 + shift + number // 5] = 1
         Image.fromarray(labels).save(folder / f"case_{number}.png")
     return folder
 
@@ -139,11 +199,72 @@ def test_label_maps_from_elsewhere_get_the_same_report(tmp_path):
     result = CliRunner().invoke(make_app(), [*arguments, "--jobs", "1"])
     assert result.exit_code == 0, result.output
     assert "report.html" in result.output
+    assert "too few to compare far with near" in " ".join(result.output.split())  # the verdict is on the screen too
     text = (out / "report.md").read_text()
     assert "90.00" in text  # near: 9 of 10 columns overlap, 2·90 / (100 + 100)
     assert "60.00" in text  # far: 6 of 10
     assert "3 cases are too few to compare far with near" in text
     assert CliRunner().invoke(make_app(), ["report", str(out)]).exit_code == 0  # again from what was saved
+
+
+def report_of(tmp_path, truth, *predictions):
+    arguments = [word for name, folder in predictions for word in ("--pred", f"{name}={folder}")]
+    out = tmp_path / "report"
+    result = CliRunner().invoke(
+        make_app(), ["report", *arguments, "--target", str(truth), "--out", str(out), "--jobs", "1"]
+    )
+    assert result.exit_code == 0, result.output
+    return (out / "report.md").read_text()
+
+
+def test_of_one_set_of_predictions_each_the_better_one_is_named(tmp_path):
+    """A difference of thirty points in every one of 12 cases; it is claimed of the predictions, not of the models."""
+    truth, near, far = (
+        label_maps(tmp_path / name, shift, cases=12) for name, shift in (("truth", 0), ("near", 1), ("far", 4))
+    )
+    text = report_of(tmp_path, truth, ("near", near), ("far", far), ("twin", near))
+    assert "**far is worse than near.**" in text
+    said = next(line for line in text.splitlines() if line.startswith("- far scores"))
+    assert re.search(r"far scores 2\d\.\d\d DSC points less than near, −[23]\d\.\d\d to −2\d\.\d\d DSC points", said), (
+        said
+    )
+    assert "(95 % interval over new cases; 12 cases)" in said
+    assert "about these very predictions" in text
+    assert "twin and near give the same DSC in every case" in text
+    assert "| model | DSC (%)" in text
+    row = next(line for line in text.splitlines() if line.startswith("| all cases | far |"))
+    assert row.split("|")[5].strip() == "yes"  # in the table of comparisons, too
+    assert "intervals over new cases, each" in text
+    assert "loss" not in text.split("## Figures")[0].lower()
+
+
+def test_a_model_may_come_with_several_training_runs(tmp_path):
+    shifts = {"truth": 0, "a0": 1, "a1": 2, "b0": 4, "b1": 3}
+    folders = {name: label_maps(tmp_path / name, shift, cases=12) for name, shift in shifts.items()}
+    runs = [(name[0], folders[name]) for name in ("a0", "a1", "b0", "b1")]
+    text = report_of(tmp_path, folders["truth"], *runs)
+    assert "12 cases, mean ± standard deviation over 2 seeds" in text
+    assert "2 seeds, 12 cases" in text
+    assert f"--pred b={folders['b1']}" in text  # in the command that reproduces it
+
+
+def test_the_patients_of_label_maps_can_be_told(tmp_path):
+    """24 slices of 12 patients: patients are resampled, and a slice without a patient is an error."""
+    truth, near, far = (
+        label_maps(tmp_path / name, shift, cases=24) for name, shift in (("truth", 0), ("near", 1), ("far", 4))
+    )
+    table = tmp_path / "patients.csv"
+    table.write_text("case,patient\n" + "".join(f"case_{i},p{i // 2}\n" for i in range(24)))
+    options = ["--target", str(truth), "--out", str(tmp_path / "report"), "--jobs", "1", "--groups", str(table)]
+    arguments = ["report", "--pred", f"near={near}", "--pred", f"far={far}", *options]
+    result = CliRunner().invoke(make_app(), arguments)
+    assert result.exit_code == 0, result.output
+    assert "24 cases of 12 patients" in (tmp_path / "report" / "report.md").read_text()
+    table.write_text("case_0,p0\ncase_1,p0\n")
+    said = str(CliRunner().invoke(make_app(), arguments).exception)
+    assert "has no patient for case_10, case_11, case_12 and 19 more" in said
+    table.write_text("case_0\n")
+    assert "row 1: wanted two cells" in str(CliRunner().invoke(make_app(), arguments).exception)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +274,8 @@ def test_label_maps_from_elsewhere_get_the_same_report(tmp_path):
         (["--pred", "a=b"], "together with --target"),
         (["x", "--pred", "a=b", "--target", "c"], "not both"),
         (["--pred", "ab", "--target", "c"], "must be NAME=DIR"),
-        (["--pred", "a=b", "--pred", "a=c", "--target", "c"], "given twice"),
+        (["--pred", "a=b", "--pred", "a=b", "--target", "c"], "given twice"),
+        (["--pred", "a=b", "--target", "c", "--reference", "d"], "must be one of a, got 'd'"),
         (["no-such-folder"], "is not a folder"),
     ],
 )

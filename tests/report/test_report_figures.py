@@ -22,13 +22,17 @@ def by_name(report):
 
 def test_every_figure_is_there_or_says_why_not(reports):
     names = {
-        "differences", "critical-difference", "violins", "weights", "sizes", "size-errors", "radar", "validation", "cost",
+        "differences", "critical-difference", "violins", "weights", "temperatures", "sizes", "size-errors", "radar", "validation", "cost",
         "penalties", "temperature",
     }  # fmt: skip
     wide, small = by_name(reports["wide"]), by_name(reports["small"])
     assert set(wide) == set(small) == names
-    assert {name for name, one in wide.items() if isinstance(one, LeftOut)} == {"weights"}
-    assert {name for name, one in small.items() if isinstance(one, LeftOut)} == {"radar", "critical-difference"}
+    assert {name for name, one in wide.items() if isinstance(one, LeftOut)} == {"weights", "temperatures"}
+    assert {name for name, one in small.items() if isinstance(one, LeftOut)} == {
+        "radar",
+        "critical-difference",
+        "temperatures",
+    }
     assert all(one.why.endswith(".") or ")" in one.why for one in small.values() if isinstance(one, LeftOut))
 
 
@@ -61,6 +65,42 @@ def test_weight_curves_have_one_point_per_weight(reports):
     assert list(lines["RCE"].x) == [0.1, 1.0]
 
 
+def test_temperature_curves_keep_each_weight_apart(tmp_path):
+    """Two τ with two λ each are two curves of two points; the loss without either is a level."""
+    study = make_study(tmp_path, data=("one",), cases=6, seeds=1, runs=False, weights=("0.1", "1"))
+    table = study / "results.csv"
+    text = table.read_text().replace(",DiceCE,", ",RCE τ=1,").replace(",RCE,", ",RCE τ=10,")
+    table.write_text(text)
+    figure = by_name(assemble(study))["temperatures"]
+    marks = figure.views[0].panels[0].marks
+    lines = {mark.label: list(mark.x) for mark in marks if mark.kind == "line"}
+    assert lines == {name: [1.0, 10.0] for name in ("CE", "Dice", "RCE λ=0.1", "RCE λ=1")}
+    assert {mark.label for mark in marks if mark.dashed} == {"CE", "Dice"}
+    assert len(figure.rows) == 2 + 4  # the levels, and the points of both curves
+    assert [row[2] for row in figure.rows if row[1] == "RCE λ=1"] == [1.0, 10.0]
+
+
+def test_the_cost_of_each_loss_stands_beside_its_score(reports):
+    table = next(table for table in reports["small"].page.score_tables if table.name == "cost")
+    assert table.columns == ["data", "loss", "DSC (%)", "ms per step", "peak memory (MiB)", "training (s)", "runs"]
+    assert [row[1].text for row in table.rows] == ["CE", "Dice", "DiceCE λ=0.1", "DiceCE λ=1", "RCE λ=0.1", "RCE λ=1"]
+    scores = next(one for one in reports["small"].page.score_tables if one.name == "scores-1")
+    assert [row[2].text for row in table.rows] == [row[1].text.split()[0] for row in scores.rows]
+    assert all(20 <= float(row[3].text) <= 21 for row in table.rows)
+    assert {row[6].text for row in table.rows} == {"2"}
+
+
+def test_memory_of_a_process_is_not_that_of_a_loss(tmp_path):
+    study = make_study(tmp_path, data=("one",), cases=3, seeds=1, overlays=0, losses=("CE", "RCE"))
+    for path in study.glob("runs/*/cost.json"):
+        path.write_text(path.read_text().replace('"device"', '"process"'))
+    report = assemble(study)
+    assert "peak memory (MiB)" not in next(one for one in report.page.score_tables if one.name == "cost").columns
+    figure = by_name(report)["cost"]
+    assert "Memory is left out" in figure.caption
+    assert "peak_memory_mib" not in {row[2] for row in figure.rows}
+
+
 @pytest.mark.parametrize("true", TRUE_PROPORTIONS)
 def test_explicit_penalties_are_smallest_at_the_truth_and_dice_bias_is_not(true):
     predicted = np.linspace(0.001, 0.999, 999)
@@ -90,9 +130,39 @@ def test_paper_numbers_stand_beside_ours(reports):
     assert not reports["small"].page.paper_tables
 
 
+def test_of_a_paper_table_with_classes_the_mean_comes_first_and_each_class_has_ours_beside_it(tmp_path):
+    study = make_study(
+        tmp_path,
+        data=("cityscapes",),
+        cases=4,
+        seeds=1,
+        overlays=0,
+        classes=("void", "road", "wall"),
+        losses=("CE", "RCE"),
+    )
+    (table,) = assemble(study).page.paper_tables
+    assert table.columns[1:5] == [
+        "paper: fpn-resnet50", "paper: fpn-resnet101", "ours: net, mean over cases", "ours: net, pooled",
+    ]  # fmt: skip
+    road = list(table.columns).index("paper: fpn-resnet50, road")
+    assert table.columns[road + 2 : road + 4] == ["ours: net, mean over cases, road", "ours: net, pooled, road"]
+    ce = table.rows[0]
+    assert (ce[0].text, ce[1].text, ce[road].text) == ("CE", "68.5", "97.2")  # as the validation table prints them
+    assert ce[road + 2].text != "–"
+
+
+def test_the_decathlons_cancer_is_the_papers_tumor(tmp_path):
+    names = ("background", "liver", "cancer")
+    study = make_study(
+        tmp_path, data=("Task03_Liver",), cases=4, seeds=1, overlays=0, classes=names, losses=("CE", "RCE")
+    )
+    (table,) = assemble(study).page.paper_tables
+    assert {"paper: 3D nnU-Net, tumor", "ours: net, mean over cases, tumor"} <= set(table.columns)
+
+
 def test_class_table_has_region_sizes_and_the_mean(reports):
     table = reports["small"].page.class_tables[0]
     assert table.columns == ["loss", "polyp", "vessel", "mean"]
-    assert table.rows[0][0].text == "mean region size (%)"
+    assert table.rows[0][0].text == "mean region proportion (%)"
     polyp, vessel, mean = (float(cell.text.split()[0]) for cell in table.rows[1][1:])
     assert mean == pytest.approx((polyp + vessel) / 2, abs=0.011)

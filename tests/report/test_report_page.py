@@ -59,7 +59,7 @@ def test_tables_sort_both_ways_by_number(page):
 def test_the_row_of_region_sizes_stays_first(page):
     table = "[...document.querySelectorAll('table.sortable')].find(t => t.querySelector('.fixed'))"
     page.run(f"{table}.tHead.rows[0].cells[1].querySelector('button').click()")
-    assert page.run(f"{table}.tBodies[0].rows[0].cells[0].textContent") == "mean region size (%)"
+    assert page.run(f"{table}.tBodies[0].rows[0].cells[0].textContent") == "mean region proportion (%)"
 
 
 def test_tabs_answer_to_clicks_and_arrows(page):
@@ -187,6 +187,39 @@ def test_a_phone_need_not_scroll_sideways(page, path):
     page.open(path, width=390, height=844)
     page.run("figuresOnPage.forEach(f => f.node.closest('.off') || f.draw())")
     assert page.run("document.documentElement.scrollWidth") <= 390
+
+
+def test_on_a_phone_no_name_of_the_radar_is_cut_by_the_edge(page, path):
+    page.open(path, width=390, height=844)
+    page.run("document.getElementById('tab-3').click(); figuresOnPage.forEach(f => f.node.closest('.off') || f.draw())")
+    inside = (
+        "(svg => { const frame = svg.getBoundingClientRect(); return [...svg.querySelectorAll('text')].map(t => t.getBoundingClientRect())"
+        ".map(b => b.left >= frame.left - 1 && b.right <= frame.right + 1); })(document.querySelector('#figure-radar .panels svg'))"
+    )
+    fits = page.run(inside)
+    assert len(fits) == 2 * 3  # a name and a range at each of three axes
+    assert all(fits)
+
+
+def test_print_is_on_white_paper_for_a_reader_in_the_dark(page, path):
+    paper = "getComputedStyle(document.body).backgroundColor"
+    page.open(path, dark=True)
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page.call("Emulation.setEmulatedMedia", media="print", features=features)
+    assert page.run(paper) == "rgb(255, 255, 255)"
+    page.run("document.documentElement.dataset.theme = 'dark'")  # the reader's own choice, too
+    assert page.run(paper) == "rgb(255, 255, 255)"
+    page.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_the_latex_of_a_table_is_at_hand(page):
+    details = "document.querySelector('#scores + .block details.latex')"
+    assert page.run(f"{details}.querySelector('pre').checkVisibility()") is False
+    page.run(f"{details}.querySelector('summary').click()")
+    text = page.run(f"{details}.querySelector('pre').innerText")
+    assert text.startswith(r"% needs \usepackage{booktabs}")
+    assert r"\textbf{" in text
+    assert page.run(f"{details}.querySelector('pre').checkVisibility()") is True
 
 
 def test_print_shows_every_tab_and_draws_every_figure(page):

@@ -19,6 +19,13 @@ def test_latex_has_the_best_bold_and_the_second_underlined():
     assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
 
 
+def test_markdown_has_the_best_bold_and_the_second_underlined():
+    text = to_markdown(
+        Table("t", "T", ["loss", "DSC"], [[Cell("A"), Cell("2", 2, "best")], [Cell("B"), Cell("1", 1, "second")]])
+    )
+    assert text.splitlines()[2:] == ["| A | **2** |", "| B | <ins>1</ins> |"]
+
+
 def test_names_cannot_become_latex():
     nasty = r"\input{/etc/passwd} a&b % $x_1^2$ ~#{}"
     text = latex_text(nasty)
@@ -27,6 +34,16 @@ def test_names_cannot_become_latex():
     assert text.count(r"\&") == 1
     assert r"\textbackslash{}input\{" in text
     assert "\n" not in latex_text("two\nlines")
+
+
+def test_a_bar_is_a_bar_and_a_bracket_no_option():
+    """In TeX's old font encoding | prints a dash; after a line break, [ begins the break's own option."""
+    text = to_latex(Table("t", "T", ["loss", "|size|"], [[Cell("[A]"), Cell("1")], [Cell("*B"), Cell("2")]]))
+    assert r"loss & \textbar{}size\textbar{} \\" in text
+    assert r"    {}[A] & 1 \\" in text
+    assert r"    {}*B & 2 \\" in text
+    lines = [line for line in text.splitlines() if "&" in line]
+    assert {line.count(" & ") for line in lines} == {1}
 
 
 def test_names_cannot_become_markdown():

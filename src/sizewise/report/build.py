@@ -8,6 +8,7 @@ from sizewise.errors import BadInput
 from sizewise.progress import track
 from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.conclusions import Conclusions, conclude
+from sizewise.report.cost_table import cost_table
 from sizewise.report.draw import draw
 from sizewise.report.figures.distribution import violins
 from sizewise.report.figures.overlays import COLUMNS as OVERLAY_COLUMNS
@@ -16,8 +17,9 @@ from sizewise.report.figures.radar import radar
 from sizewise.report.figures.sizes import agreement, error_by_size
 from sizewise.report.figures.theory import penalties, temperature
 from sizewise.report.figures.training import cost, validation_curves
-from sizewise.report.figures.weights import weight_curves
+from sizewise.report.figures.weights import temperature_curves, weight_curves
 from sizewise.report.gallery import ERROR_COLOURS, ShownCase, page_gallery, shown_cases
+from sizewise.report.label_maps import LABEL_MAPS
 from sizewise.report.markdown import report_markdown
 from sizewise.report.page import Page, figure_sections, render
 from sizewise.report.paper import paper_note, paper_tables
@@ -34,13 +36,17 @@ from sizewise.study.results import read_results
 TABS = ("Scores", "Region sizes", "Across data sets", "Training", "Theory")
 
 
-def build_report(study: Path, *, out: Path | None = None, reference: str = "") -> Path:
+def build_report(
+    study: Path, *, out: Path | None = None, reference: str = "", metric: str = "dsc", every_view: bool = False
+) -> Path:
     """Make the report from what was saved, without training anything.
 
     Args:
         study: a study folder, with study.json and results.csv.
         out: where the report goes; None: into the study folder.
         reference: the loss that the others are compared with; empty: the study's.
+        metric: what the statistics compare: dsc, iou, nsd, hd95, size_error or relative_size_error.
+        every_view: draw each figure for every data set and class, not for the first few; the page has them all anyway.
 
     Returns:
         the path of report.html.
@@ -48,9 +54,9 @@ def build_report(study: Path, *, out: Path | None = None, reference: str = "") -
     Raises:
         BadInput: what is wrong with the folder or its files.
     """
-    report = assemble(study, reference=reference)
+    report = assemble(study, reference=reference, metric=metric)
     out = out or study
-    _write_all(out, report)
+    _write_all(out, report, every_view=every_view)
     return out / "report.html"
 
 
@@ -63,39 +69,45 @@ class Report:
     shown: dict[str, list[ShownCase]]
 
 
-def assemble(study: Path, *, reference: str = "") -> Report:
+def assemble(study: Path, *, reference: str = "", metric: str = "dsc") -> Report:
     """Read a study and make the parts of its report; nothing is written."""
     settings = read_study_json(study)
-    scores = label_results(read_results(study / "results.csv"))
+    scores = label_results(read_results(study / "results.csv"), from_elsewhere=settings.get("source") == LABEL_MAPS)
     runs = [read_run(folder, labels=scores.labels) for folder in run_folders(study)]
     name_classes(scores, runs, settings)
     usual = str(settings.get("reference", ""))
-    conclusions = conclude(scores, reference=reference, usual=usual, groups=read_groups(study))
+    conclusions = conclude(scores, reference=reference, usual=usual, groups=read_groups(study), metric=metric)
     figures = make_figures(scores, runs, conclusions)
     shown = shown_cases(runs, scores)
-    page = make_page(settings, scores, runs, conclusions, figures, shown, study=study)
+    page = make_page(
+        settings, scores, runs, conclusions, figures, shown, study=study, reference=reference, metric=metric
+    )
     return Report(page, figures, shown)
 
 
 def make_figures(scores: Scores, runs: Sequence[Run], conclusions: Conclusions) -> list[Figure | LeftOut]:
     """Every figure, or the sentence why it is left out, in the order of the page."""
     sizes = region_sizes(scores)
-    means = {
-        (scores.arenas[arena], scores.entries[entry]): mean.mean
-        for (arena, entry), mean in overall_means(scores, "dsc").items()
-    }
     return [
         *conclusions.figures,
         violins(scores),
         weight_curves(scores),
+        temperature_curves(scores),
         agreement(scores, sizes),
         error_by_size(scores, sizes),
         radar(scores),
         validation_curves(runs, scores.entries),
-        cost(runs, means, scores.entries),
+        cost(runs, _mean_scores(scores), scores.entries),
         penalties(),
         temperature(),
     ]
+
+
+def _mean_scores(scores: Scores) -> dict[tuple[str, str], float]:
+    return {
+        (scores.arenas[arena], scores.entries[entry]): mean.mean
+        for (arena, entry), mean in overall_means(scores, "dsc").items()
+    }
 
 
 def make_page(
@@ -107,10 +119,13 @@ def make_page(
     shown: dict[str, list[ShownCase]],
     *,
     study: Path,
+    reference: str,
+    metric: str,
 ) -> Page:
     """Put the parts in the order of the page."""
     classes = class_tables(scores, region_sizes(scores))
     beside = paper_tables(scores)
+    costs = cost_table(runs, _mean_scores(scores), scores.entries)
     sections = [("verdict", "Verdict"), ("scores", "Scores"), ("figures", "Figures"), ("classes", "Classes")]
     sections += [("cases", "Cases"), ("paper", "Paper"), ("protocol", "Protocol")]
     kept = {"classes": bool(classes), "paper": bool(beside)}
@@ -120,7 +135,7 @@ def make_page(
         sections=[(key, word) for key, word in sections if kept.get(key, True)],
         verdict=conclusions.verdict,
         alerts=_alerts(runs),
-        score_tables=[*score_tables(scores), *conclusions.tables],
+        score_tables=[*score_tables(scores), *conclusions.tables, *([costs] if costs else [])],
         figure_sections=figure_sections(figures, TABS),
         class_tables=classes,
         gallery=page_gallery(shown, scores),
@@ -129,7 +144,7 @@ def make_page(
         paper_tables=beside,
         paper_note=paper_note(),
         protocol=protocol_facts(settings, scores),
-        commands=commands(settings, study_path=str(study)),
+        commands=commands(settings, study_path=str(study), reference=reference, metric=metric),
         protocol_tables=protocol_tables(runs),
         methods=conclusions.methods,
     )
@@ -145,13 +160,13 @@ def name_classes(scores: Scores, runs: Sequence[Run], settings: dict) -> None:
         scores.class_names.update({(arena, class_id): word for class_id, word in named.items()})
 
 
-def _write_all(out: Path, report: Report) -> None:
+def _write_all(out: Path, report: Report, *, every_view: bool) -> None:
     page = report.page
     try:
         out.mkdir(parents=True, exist_ok=True)
         for figure in track(report.figures, what="figures"):
             if isinstance(figure, Figure):
-                draw(figure, out / "figures")
+                draw(figure, out / "figures", every_view=every_view)
                 write_text(out / "figures" / f"{figure.name}.csv", to_csv(figure.columns, figure.rows))
         if report.shown:
             draw_overlays(report.shown, out / "figures")
@@ -159,7 +174,7 @@ def _write_all(out: Path, report: Report) -> None:
         for table in (*page.score_tables, *page.class_tables, *page.paper_tables):
             write_text(out / "tables" / f"{table.name}.tex", to_latex(table) + "\n")
             write_text(out / "tables" / f"{table.name}.csv", _table_csv(table))
-        write_text(out / "report.md", report_markdown(page))
+        write_text(out / "report.md", report_markdown(page, every_view=every_view))
         write_text(out / "report.html", render(page))
     except OSError as error:
         raise BadInput(f"report: cannot write into '{out}': {error.strerror or error}. Name another --out.") from error
@@ -170,7 +185,8 @@ def _table_csv(table: Table) -> str:
 
 
 def _facts(scores: Scores, runs: Sequence[Run]) -> list[tuple[str, str]]:
-    facts = [("losses", str(len(scores.entries))), ("seeds", str(len(scores.seeds)))]
+    plural = "models" if scores.from_elsewhere else "losses"
+    facts = [(plural, str(len(scores.entries))), ("seeds", str(len(scores.seeds)))]
     facts += [
         ("data sets", str(len(set(scores.data)))),
         ("cases", f"{scores.case_count:,}"),
@@ -195,5 +211,6 @@ def _gallery_note(shown: dict[str, list[ShownCase]]) -> str:
     return (
         "Cases are ordered by their DSC, the mean over losses. Each picture is of the run with the lowest seed; of a "
         "volume it is one slice, while the DSC is of the whole case. The worst, median and best are in "
-        "figures/overlays-*."
+        "figures/overlays-*. Pictures are kept of at most a hundred cases, taken evenly from the list of names, not by "
+        "score."
     )

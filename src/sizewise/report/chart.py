@@ -29,6 +29,7 @@ class Mark:
         listed: whether the legend lists it; one mark per label is enough.
         dashed: whether the line is dashed.
         faint: drawn light: raw data behind a summary.
+        thick: a line as a bar.
         anchor: of words: "start", "middle" or "end".
     """
 
@@ -43,6 +44,7 @@ class Mark:
     listed: bool = True
     dashed: bool = False
     faint: bool = False
+    thick: bool = False
     anchor: Literal["start", "middle", "end"] = "start"
 
 

@@ -7,16 +7,17 @@ from sizewise.errors import BadInput
 from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.figures.critical import critical
 from sizewise.report.figures.differences import differences
-from sizewise.report.ranking import rank_losses, ranking_said, ranking_table
-from sizewise.report.scores import Scores
+from sizewise.report.ranking import FEW_SEEDS, rank_losses, ranking_said, ranking_table
+from sizewise.report.scores import Scores, split_temperature
 from sizewise.report.table import Cell, Table
-from sizewise.report.verdict import VerdictGroup, capital
+from sizewise.report.verdict import VerdictGroup, say, say_of_predictions, shown_of_predictions
+from sizewise.study.statistics.measures import MEASURES, Measure, measure
 from sizewise.study.statistics.paired import Comparison, compare, default_reference
+from sizewise.study.statistics.plan import Plan
 from sizewise.study.statistics.table import Scores as Arranged
 from sizewise.study.statistics.table import arrange
-from sizewise.study.statistics.verdict import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
 
-METRIC = "dsc"
+METRICS = tuple(name for name in MEASURES if not name.endswith("_pooled"))  # a pooled score has no cases to resample
 METHODS = (
     "A score is the mean over the cases of a class, then over classes, then over seeds; ± is the standard deviation "
     "over seeds. Where neither the truth nor the prediction has a class, the case has no value; a missed or invented "
@@ -24,7 +25,7 @@ METHODS = (
     "Losses are compared on the same cases and seeds. The 95 % intervals resample cases (patients where known) and "
     "seeds: they are about new cases and new training runs. A difference is claimed where the p-value of that "
     "bootstrap, corrected for all comparisons by Holm's method, is below 0.05. The Wilcoxon signed-rank test is over "
-    "cases, with seeds averaged, so it is about these very runs.",
+    "cases, with seeds averaged, so it is about these very runs. With one seed the intervals are over new cases alone.",
 )
 
 
@@ -44,6 +45,7 @@ def conclude(
     reference: str = "",
     usual: str = "",
     groups: Mapping[str, Mapping[str, str]] | None = None,
+    metric: str = "dsc",
 ) -> Conclusions:
     """Compare every loss with the reference on every data set and model.
 
@@ -52,36 +54,44 @@ def conclude(
         reference: the loss that the user named; it must be there.
         usual: the loss that the study names; where it has no results, CE or the first loss takes its place.
         groups: by data set, the patient of each case, where known.
+        metric: what is compared; see ``METRICS``.
     """
-    known = set(scores.of(METRIC).known.arena.tolist())
+    if metric not in METRICS:
+        raise BadInput(f"report: --metric must be one of {', '.join(METRICS)}, got '{metric}'.")
+    known = set(scores.of(metric).known.arena.tolist())
     arranged = {
-        arena: arrange(scores.results, data=scores.data[at], model=scores.models[at], metric=METRIC)
+        arena: arrange(scores.results, data=scores.data[at], model=scores.models[at], metric=metric)
         for at, arena in enumerate(scores.arenas)
         if at in known
     }
     if not arranged:
-        said = VerdictGroup("", "Nothing can be concluded: the table has no DSC.")
+        said = VerdictGroup("", f"Nothing can be concluded: the table has no {measure(metric).label}.")
         return Conclusions([said], [], [differences({}, scores.entries), critical([], scores.entries)], METHODS)
     notes = [f"{arena}: {note}" for arena, one in arranged.items() for note in one.notes]
-    if not reference and usual and usual not in (*scores.entries, *scores.losses):
+    if not reference and usual and not entries_of(scores, usual):
         notes.append(f"The study's reference {usual} has no results.")
         usual = ""
     chosen = choose_reference(scores, reference or usual)
     by_arena = _comparisons(arranged, chosen, groups, notes)
-    verdict = [_said(arena if len(arranged) > 1 else "", chosen, found) for arena, found in by_arena.items()]
+    verdict = [_said(arena if len(arranged) > 1 else "", chosen, found, scores) for arena, found in by_arena.items()]
     if not verdict:
+        what = scores.what
         only = (
-            f"{chosen} is the only loss" if len(scores.entries) == 1 else f"no data set has {chosen} and another loss"
+            f"{chosen} is the only {what}"
+            if len(scores.entries) == 1
+            else f"no data set has {chosen} and another {what}"
         )
         verdict = [VerdictGroup("", f"Nothing to compare: {only}.")]
     if notes:
         verdict.append(VerdictGroup("", "", (), notes))
-    tables = [_table(by_arena, chosen)] if by_arena else []
+    tables = [_table(by_arena, chosen, scores, measure(metric))] if by_arena else []
     ranking = rank_losses(list(arranged.values()), groups)
     if ranking is not None:
-        tables.append(ranking_table(ranking, seeds=min(len(one.seeds) for one in arranged.values())))
+        seeds = min(len(one.seeds) for one in arranged.values())
+        if len(ranking.data) > 1 or seeds >= FEW_SEEDS:  # else it is the order of the scores, with shares too sure
+            tables.append(ranking_table(ranking, seeds=seeds, what=scores.what, label=measure(metric).label))
         if len(ranking.data) > 1:
-            verdict.insert(0, ranking_said(ranking))
+            verdict.insert(0, ranking_said(ranking, seeds=seeds))
     figures = [differences(by_arena, scores.entries), critical(list(arranged.values()), scores.entries)]
     return Conclusions(verdict, tables, figures, METHODS)
 
@@ -113,67 +123,62 @@ def _comparisons(
 
 
 def choose_reference(scores: Scores, wanted: str) -> str:
-    """The entry that is meant: its name, or a loss that was run with several λ, of which the first is taken."""
+    """The entry that is meant: its name, or a loss that was run with several λ or τ, of which the first is taken."""
     if not wanted:
         return default_reference(scores.entries)
-    if wanted in scores.entries:
-        return wanted
-    for entry, loss in zip(scores.entries, scores.losses, strict=True):
-        if wanted == loss:
-            return entry
-    raise BadInput(f"report: the reference must be one of {', '.join(scores.entries)}, got '{wanted}'.")
+    meant = entries_of(scores, wanted)
+    if not meant:
+        raise BadInput(f"report: the reference must be one of {', '.join(scores.entries)}, got '{wanted}'.")
+    return meant[0]
 
 
-def _said(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGroup:
-    spoken = verdicts(found)
-    better = [one.comparison.arm for one in spoken if one.kind == BETTER]
-    worse = [one.comparison.arm for one in spoken if one.kind == WORSE]
-    parts = []
-    if better:
-        parts.append(f"{_and(better)} {'is' if len(better) == 1 else 'are'} better than {reference}")
-    if worse:
-        parts.append(
-            f"{_and(worse)} {'is' if len(worse) == 1 else 'are'} worse" + ("" if better else f" than {reference}")
-        )
-    lead = "; ".join(parts) + "." if parts else f"No loss can be shown to differ from {reference}."
-    claims = [one.sentence for one in spoken if one.kind in (BETTER, WORSE)]
-    others = [
-        capital(one.sentence) if one.kind in (NOT_SHOWN, ONE_SEED) else one.sentence
-        for one in spoken
-        if one.kind not in (BETTER, WORSE)
-    ]
-    return VerdictGroup(title, lead, claims, others, "What cannot be shown")
+def entries_of(scores: Scores, name: str) -> list[str]:
+    """The entry of that name, or those of the loss of that name, whatever their λ and τ."""
+    if name in scores.entries:
+        return [name]
+    pairs = zip(scores.entries, scores.losses, strict=True)
+    return [entry for entry, loss in pairs if name in (loss, split_temperature(loss)[0])]
 
 
-def _table(by_arena: Mapping[str, Sequence[Comparison]], reference: str) -> Table:
+def _shown(one: Comparison, scores: Scores) -> bool:
+    """Predictions from elsewhere are judged as such where there is one set of each; see ``say_of_predictions``."""
+    return shown_of_predictions(one) if scores.from_elsewhere and one.seeds == 1 else one.shown
+
+
+def _said(title: str, reference: str, found: Sequence[Comparison], scores: Scores) -> VerdictGroup:
+    if scores.from_elsewhere and all(one.seeds == 1 for one in found):
+        return say_of_predictions(title, reference, found)
+    return say(title, reference, found, what=scores.what)
+
+
+def _table(by_arena: Mapping[str, Sequence[Comparison]], reference: str, scores: Scores, how: Measure) -> Table:
     rows = []
     for arena, found in by_arena.items():
         for one in found:
             scale = one.measure.scale
-            seeds = one.needed.seeds
             rows.append(
                 [
                     Cell(arena),
                     Cell(one.arm),
                     Cell(_signed(scale * one.estimate), scale * one.estimate),
                     Cell(f"{_signed(scale * one.low)} to {_signed(scale * one.high)}", scale * one.low),
-                    Cell("yes" if one.shown else "no"),
+                    Cell("yes" if _shown(one, scores) else "no"),
                     Cell(_p(one.p_holm), one.p_holm),
                     Cell(_p(one.wilcoxon_holm), one.wilcoxon_holm),
                     Cell(_signed(one.rank_biserial), one.rank_biserial),
                     Cell("–" if one.standardised is None else _signed(one.standardised), one.standardised),
                     Cell(str(one.seeds), one.seeds),
-                    Cell("–" if seeds is None else str(seeds), seeds),
+                    Cell(_seeds(one.needed), one.needed.seeds),
                 ]
             )
-    columns = ["data", "loss", "DSC points", "95 % interval", "shown", "p (Holm)", "Wilcoxon p (Holm)"]
+    columns = ["data", scores.what, how.unit, "95 % interval", "shown", "p (Holm)", "Wilcoxon p (Holm)"]
     columns += ["rank-biserial", "effect size", "seeds", "seeds needed"]
     note = (
-        "Rank-biserial is from −1 to 1, positive where the loss is better; effect size is the mean difference over "
-        "its standard deviation between cases. Seeds needed: in all, with 80 % chance, if the difference is as "
-        "large as it looks."
+        f"Rank-biserial is from −1 to 1, positive where the {scores.what} is better; effect size is the mean "
+        "difference over its standard deviation between cases. Seeds needed: in all, with 80 % chance, if the "
+        "difference is as large as it looks; a range, since few seeds know their own spread only roughly."
     )
-    return Table("comparisons", f"Each loss minus {reference}", columns, rows, note, heads=2)
+    return Table("comparisons", f"Each {scores.what} minus {reference}", columns, rows, note, heads=2)
 
 
 def _signed(value: float) -> str:
@@ -181,9 +186,19 @@ def _signed(value: float) -> str:
     return (text[1:] if float(text) == 0 else text).replace("-", "−")
 
 
+def _seeds(needed: Plan) -> str:
+    """How many in all.
+
+    >>> _seeds(Plan(0.1, 5, 4, 13)), _seeds(Plan(0.1, 5, 4)), _seeds(Plan(0.1, 3, 3, 3)), _seeds(Plan(0.1))
+    ('4 to 13', 'from 4', '3', '–')
+    """
+    if needed.seeds is None:
+        return "–"
+    fewest = needed.seeds if needed.fewest_seeds is None else needed.fewest_seeds
+    if needed.most_seeds is None:
+        return f"from {fewest}"
+    return str(fewest) if fewest == needed.most_seeds else f"{fewest} to {needed.most_seeds}"
+
+
 def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -21,8 +21,8 @@ STATIC_STYLE: dict[Any, Any] = {
 }
 
 
-def file_names(figure: Figure) -> list[tuple[str, View]]:
-    """The stem of each file that a figure becomes, and the view on it.
+def file_names(figure: Figure, *, every_view: bool = False) -> list[tuple[str, View]]:
+    """The stem of each file that a figure becomes, and the view on it; drawing takes time, so usually the first few.
 
     >>> one = Figure("violins", "", "", "", [View("a b", []), View("c/d", [])], [], [], choose="class")
     >>> [name for name, _ in file_names(one)]
@@ -31,21 +31,22 @@ def file_names(figure: Figure) -> list[tuple[str, View]]:
     if figure.slider or len(figure.views) == 1:
         return [(figure.name, figure.views[figure.shown])]
     stems: dict[str, View] = {}
-    for view in figure.views[:MOST_FILES]:
+    for view in figure.views if every_view else figure.views[:MOST_FILES]:
         stem = f"{figure.name}-{re.sub(r'[^A-Za-z0-9._-]+', '_', view.label)[:80]}"
         stems[stem if stem not in stems else f"{stem}-{len(stems)}"] = view
     return list(stems.items())
 
 
-def draw(figure: Figure, folder: Path) -> list[Path]:
+def draw(figure: Figure, folder: Path, *, every_view: bool = False) -> list[Path]:
     """Write ``folder/NAME.svg`` and ``.png``, one pair per view; returns the paths."""
     from matplotlib import rc_context
 
     paths = []
     folder.mkdir(parents=True, exist_ok=True)
     with rc_context(STATIC_STYLE):
-        for stem, view in file_names(figure):
-            canvas = paint(view, title=figure.title, height=figure.height)
+        for stem, view in file_names(figure, every_view=every_view):
+            heading = f"{figure.title}, {figure.choose}" if figure.slider else figure.title
+            canvas = paint(view, title=heading, height=figure.height)
             for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 130})):
                 paths.append(folder / f"{stem}.{ending}")
                 canvas.savefig(paths[-1], **options)
@@ -92,12 +93,26 @@ def paint(view: View, *, title: str, height: float) -> Any:
     for axes in grid[:count]:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
+    _add_markers(handles, view)
     if legend_rows and handles:
         shown = [short(label) for label in handles]
         canvas.legend(list(handles.values()), shown, loc="lower center", ncols=across, frameon=False, fontsize=8)
     heading = title + (f": {view.label}" if view.label else "")
     canvas.text(0.12 / width, 1 - 0.1 / tall, plain(heading), fontsize=10, va="top")
     return canvas
+
+
+def _add_markers(handles: dict[str, Any], view: View) -> None:
+    """A line whose points are marked is so in the legend too: without colours the marker tells them apart."""
+    from matplotlib.lines import Line2D
+
+    marks = [mark for panel in view.panels for mark in panel.marks if mark.kind == "points" and not mark.faint]
+    styles = {mark.label: mark.style for mark in marks}
+    for label, handle in handles.items():
+        if label in styles and isinstance(handle, Line2D) and handle.get_linestyle() != "None":
+            both = Line2D([], [], color=handle.get_color(), linestyle=handle.get_linestyle(), linewidth=1.5)
+            both.set(marker=_marker(styles[label]), markersize=5)
+            handles[label] = both
 
 
 def plain(text: str) -> str:
@@ -178,13 +193,13 @@ def _paint_mark(axes: Any, mark: Mark) -> None:
     x, y = ([gap if value is None else value for value in values] for values in (mark.x, mark.y))
     if mark.kind == "line":
         dash = "--" if mark.dashed else ("-" if mark.style < 0 else DASHES[mark.style // len(COLOURS) % len(DASHES)])
-        width = 0.9 if mark.style < 0 or mark.faint else 1.5
+        width = 4.0 if mark.thick else 0.9 if mark.style < 0 or mark.faint else 1.5
         axes.plot(x, y, color=colour, linestyle=dash, linewidth=width, label=label, alpha=0.45 if mark.faint else 1)
     elif mark.kind == "area":
         axes.fill(x, y, color=colour, alpha=0.22, linewidth=0, label=label)
     elif mark.kind == "points":
         marker = _marker(mark.style)
-        faint = {"markersize": 2.6, "alpha": 0.3, "markeredgewidth": 0} if mark.faint else {"markersize": 5}
+        faint = {"markersize": 3, "alpha": 0.45, "markeredgewidth": 0} if mark.faint else {"markersize": 5}
         axes.plot(x, y, linestyle="", marker=marker, color=colour, label=label, **faint)
         whiskers = [(at, low, high) for at, low, high in zip(x, mark.low, mark.high, strict=False) if low is not None]
         if whiskers:

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +66,7 @@ def shown_cases(runs: Sequence[Run], scores: Scores) -> dict[str, list[ShownCase
         first: dict[str, Run] = {}
         for run in sorted((r for r in runs if r.arena == arena and r.overlays), key=lambda r: (len(r.seed), r.seed)):
             first.setdefault(run.entry, run)
+        first = {entry: first[entry] for entry in scores.entries if entry in first}  # in the order of the tables
         if not first:
             continue
         common = set.intersection(*(set(run.overlays) for run in first.values()))
@@ -90,6 +90,7 @@ def page_gallery(groups: dict[str, list[ShownCase]], scores: Scores) -> list[dic
         {
             "title": arena,
             "classes": _class_legend(scores, list(scores.arenas).index(arena)),
+            "total": _case_count(scores, list(scores.arenas).index(arena)),
             "cases": [_page_case(one) for one in cases],
         }
         for arena, cases in groups.items()
@@ -103,6 +104,11 @@ def _class_legend(scores: Scores, arena: int) -> list[dict[str, str]]:
         colour = CLASS_COLOURS[(class_id - 1) % len(CLASS_COLOURS)]
         named.setdefault(colour, []).append(scores.class_name(arena, class_id))
     return [{"colour": colour, "name": ", ".join(names)} for colour, names in named.items()]
+
+
+def _case_count(scores: Scores, arena: int) -> int:
+    part = scores.of("dsc")
+    return len(np.unique(part.case[part.arena == arena]))
 
 
 def read_overlay(path: Path) -> Overlay:
@@ -131,11 +137,6 @@ def error_map(target: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     return np.select([*kinds, target != predicted], [1, 2, 3, 4], 0).astype(np.uint8)
 
 
-def picture_json(content: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    return script_safe(json.dumps(content, separators=(",", ":"), allow_nan=False))
-
-
 def script_safe(text: str) -> str:
     r"""JSON with the letters that mean something to HTML written as escapes.
 
@@ -153,7 +154,7 @@ def _page_case(one: ShownCase) -> dict[str, Any]:
     shown = [
         {
             "loss": entry,
-            "note": f"DSC {one.scores[entry]:.3f}, seed {one.seeds[entry] or '–'}"
+            "note": f"DSC {100 * one.scores[entry]:.1f} %, seed {one.seeds[entry] or '–'}"
             if np.isfinite(one.scores[entry])
             else "no DSC",
             "errors": _mask(error_map(overlay.target, overlay.predicted), ERROR_COLOURS),
@@ -163,7 +164,7 @@ def _page_case(one: ShownCase) -> dict[str, Any]:
     ]
     return {
         "case": one.case,
-        "note": f"mean DSC {one.score:.3f}",
+        "note": f"mean DSC of the losses {100 * one.score:.1f} %",
         "image": _jpeg(truth.image),
         "truth": _mask(truth.target, CLASS_COLOURS),
         "shown": shown,

@@ -8,15 +8,20 @@ from pathlib import Path
 
 from sizewise.errors import BadInput
 from sizewise.metrics.evaluate import evaluate_folders
-from sizewise.metrics.table import Row, RunColumns, write_cases
+from sizewise.metrics.table import POOLED_CASE, Row, RunColumns, write_cases
+from sizewise.report.case_groups import read_case_groups
 from sizewise.report.write import write_text
+
+LABEL_MAPS = "label maps"  # what study.json calls such a study's source
 
 
 def write_label_map_study(
     out: Path,
-    predictions: Mapping[str, Path],
+    predictions: Mapping[str, Sequence[Path]],
     target: Path,
     *,
+    reference: str = "",
+    groups: Path | None = None,
     nsd_tolerance: float = 1.0,
     classes: Sequence[int] | None = None,
     ignore_index: int | None = None,
@@ -25,13 +30,15 @@ def write_label_map_study(
 ) -> Path:
     """Score every folder of predictions and write ``study.json`` and ``results.csv``; returns ``out``.
 
-    Each name stands where a loss would. Classes that only some folders hold are scored in all: a model that never
-    predicts a class is not spared its misses.
+    Each name stands where a loss would, and its folders where seeds would. Classes that only some folders hold are
+    scored in all: a model that never predicts a class is not spared its misses.
 
     Args:
         out: a new folder, or one that holds such a report.
-        predictions: folders by name.
+        predictions: the folders of each model, one per training run.
         target: the folder of true label maps.
+        reference: the model that the others are compared with; empty: the first.
+        groups: a CSV with the patient of each case; patients are then what the statistics resample.
         nsd_tolerance: mm (pixels, for pictures without a spacing) by which a surface may be off.
         classes: the ids to score; None: all but 0.
         ignore_index: target pixels with this value count for nothing.
@@ -40,18 +47,28 @@ def write_label_map_study(
     """
     _refuse_other_study(out)
     options = {"nsd_tolerance": nsd_tolerance, "ignore_index": ignore_index, "spacing": spacing, "jobs": jobs}
-    rows: dict[str, tuple[Row, ...]] = {}
-    for name, folder in predictions.items():
-        rows[name] = evaluate_folders(folder, target, classes=classes, **options).rows  # type: ignore[arg-type]
-    found = sorted({row.class_id for of_name in rows.values() for row in of_name})
-    for name, of_name in rows.items():
-        if sorted({row.class_id for row in of_name}) != found:
-            rows[name] = evaluate_folders(predictions[name], target, classes=found, **options).rows  # type: ignore[arg-type]
-    named = [replace(row, of=RunColumns(run=name, loss=name)) for name, of_name in rows.items() for row in of_name]
+    if reference and reference not in predictions:
+        raise BadInput(f"report: the reference must be one of {', '.join(predictions)}, got '{reference}'.")
+    rows: dict[tuple[str, int], tuple[Row, ...]] = {}
+    places = {(name, seed): folder for name, of in predictions.items() for seed, folder in enumerate(of)}
+    for key, folder in places.items():
+        rows[key] = evaluate_folders(folder, target, classes=classes, **options).rows  # type: ignore[arg-type]
+    found = sorted({row.class_id for of_run in rows.values() for row in of_run})
+    for key, of_run in rows.items():
+        if sorted({row.class_id for row in of_run}) != found:
+            rows[key] = evaluate_folders(places[key], target, classes=found, **options).rows  # type: ignore[arg-type]
+    of = {(name, seed): RunColumns(run=name, loss=name) for name, seed in places}
+    if len(places) > len(predictions):
+        of = {(name, seed): RunColumns(run=f"{name} {seed}", loss=name, seed=str(seed)) for name, seed in places}
+    named = [replace(row, of=of[key]) for key, of_run in rows.items() for row in of_run]
     words = ["sizewise", "report"]
-    for name, folder in predictions.items():
+    for (name, _), folder in places.items():
         words += ["--pred", f"{name}={folder}"]
     words += ["--target", str(target), "--out", str(out)]
+    if reference:
+        words += ["--reference", reference]
+    if groups is not None:
+        words += ["--groups", str(groups)]
     if nsd_tolerance != 1.0:
         words += ["--nsd-tolerance", str(nsd_tolerance)]
     if classes is not None:
@@ -60,16 +77,19 @@ def write_label_map_study(
         words += ["--ignore-index", str(ignore_index)]
     if tuple(spacing) != (1.0, 1.0):
         words += ["--spacing", ",".join(map(str, spacing))]
+    cases = {row.case for row in named if row.case != POOLED_CASE}
+    together = {"": read_case_groups(groups, cases)} if groups is not None else {}
     study = {
         "name": f"{', '.join(predictions)} against {target.name or target}",
-        "source": "label maps",
-        "predictions": {name: str(folder) for name, folder in predictions.items()},
+        "source": LABEL_MAPS,
+        "predictions": {name: ", ".join(map(str, folders)) for name, folders in predictions.items()},
         "target": str(target),
-        "reference": next(iter(predictions)),
+        "reference": reference or next(iter(predictions)),
         "nsd_tolerance": nsd_tolerance,
         "commands": [shlex.join(words)],
     }
     write_cases(out / "results.csv", named)
+    write_text(out / "groups.json", json.dumps(together, ensure_ascii=False))
     write_text(out / "study.json", json.dumps(study, indent=1, ensure_ascii=False))
     return out
 
@@ -85,5 +105,5 @@ def _refuse_other_study(out: Path) -> None:
         source = json.loads(path.read_text(encoding="utf-8")).get("source")
     except (OSError, ValueError, AttributeError):
         source = None
-    if source != "label maps":
+    if source != LABEL_MAPS:
         raise BadInput(f"report: '{out}' holds a study of trained runs and is not overwritten. Name another --out.")

@@ -5,8 +5,8 @@ from sizewise.report.page import Page
 from sizewise.report.table import Table, markdown_text, to_markdown
 
 
-def report_markdown(page: Page) -> str:
-    """The report as Markdown."""
+def report_markdown(page: Page, *, every_view: bool = False) -> str:
+    """The report as Markdown; ``every_view`` as the figures were drawn."""
     lines = [f"# {markdown_text(page.title)}", "", "## Verdict", ""]
     for group in page.verdict:
         if group.title:
@@ -23,7 +23,8 @@ def report_markdown(page: Page) -> str:
         for one in section.figures:
             lines += [f"### {markdown_text(one.figure.title)}", "", markdown_text(one.figure.caption), ""]
             lines += [
-                f"![{markdown_text(view.label)}](figures/{stem}.svg)" for stem, view in file_names(one.figure)
+                f"![{markdown_text(view.label)}](figures/{stem}.svg)"
+                for stem, view in file_names(one.figure, every_view=every_view)
             ] + [""]
         lines += [f"{markdown_text(one.title)}: left out, since {markdown_text(one.why)}\n" for one in section.left_out]
     if page.paper_tables:

@@ -7,8 +7,9 @@ from importlib.resources import files
 from typing import Any
 
 from sizewise.report.chart import Figure, LeftOut
+from sizewise.report.draw import MOST_FILES
 from sizewise.report.gallery import script_safe
-from sizewise.report.table import Table
+from sizewise.report.table import Table, to_latex
 from sizewise.report.verdict import VerdictGroup
 
 LISTED_ROWS = 150  # of the numbers behind a figure, on the page; all are in its CSV
@@ -18,6 +19,7 @@ DEFAULTS = {
     "listed": True,
     "dashed": False,
     "faint": False,
+    "thick": False,
     "anchor": "start",
     "text": (),
     "low": (),
@@ -41,6 +43,11 @@ class FigureOnPage:
     figure: Figure
     listed: Sequence[Sequence[str]]
     json: Any
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether it has more views than are drawn unless asked for."""
+        return not self.figure.slider and len(self.figure.views) > MOST_FILES
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,7 @@ def render(page: Page) -> str:
         style=Markup(page_file("style.css")),
         script=Markup("\n".join(page_file(name) for name in SCRIPTS)),
         gallery_json=Markup(gallery),
+        to_latex=to_latex,
     )
 
 

@@ -5,11 +5,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sizewise.report.scores import Scores
+from sizewise.report.scores import Scores, split_temperature
 from sizewise.report.summary import Mean, class_means, overall_means
 from sizewise.report.table import Cell, Table, ranked
 
 ALIASES = {"RCE": "RCE-L1", "RFL": "RFL-L1"}
+CLASS_ALIASES = {"cancer": "tumor", "tumour": "tumor", "arota": "aorta"}  # as the data sets' own dataset.json has them
 WORDS = {"dsc": "DSC", "iou": "IoU", "nsd": "NSD"}
 NOTE = (
     "Percent, as the paper prints them: mean ± standard deviation over three runs, copied from {source}. Ours: mean "
@@ -54,53 +55,75 @@ def paper_tables(scores: Scores) -> list[Table]:
 
 
 def _beside(scores: Scores, data: str, metric: str, entries: list[dict[str, Any]]) -> Table | None:
-    """Columns: the paper's numbers by network and class, and ours by model and class."""
-    ours = _our_columns(scores, data, metric, [entry["class"] for entry in entries])
-    if not ours:
+    """Columns: class by class, the mean first, the paper's numbers of each network and then ours of each model."""
+    classes = sorted(dict.fromkeys(entry["class"] for entry in entries), key=lambda name: name != "mean")
+    kinds = {metric: "mean over cases", f"{metric}_pooled": "pooled"}
+    found = {words: (overall_means(scores, kind), class_means(scores, kind)) for kind, words in kinds.items()}
+    ours = {one: _our_columns(scores, data, found, one) for one in classes}
+    at_hand = {at for of_class in ours.values() for values in of_class.values() for at in values}
+    if not at_hand:
         return None
-    in_paper = list(dict.fromkeys(loss for entry in entries for loss in entry["values"]))
-    in_study = [name for at, name in enumerate(scores.entries) if any(at in values for values in ours.values())]
-    canonical = {name: ALIASES.get(scores.losses[at], scores.losses[at]) for at, name in enumerate(scores.entries)}
+    in_study = [name for at, name in enumerate(scores.entries) if at in at_hand]
+    canonical = {name: paper_loss(scores.losses[at]) for at, name in enumerate(scores.entries)}
+    in_paper = dict.fromkeys(loss for entry in entries for loss in entry["values"])
     names = [*in_study, *(loss for loss in in_paper if loss not in {canonical[name] for name in in_study})]
     columns: list[str] = ["loss"]
     cells: list[list[Cell]] = [[Cell(name)] for name in names]
-    for entry in entries:
-        columns.append(f"paper: {entry['network']}" + ("" if entry["class"] == "mean" else f", {entry['class']}"))
-        found = [entry["values"].get(canonical.get(name, name)) for name in names]
-        marks = ranked([None if v is None else v[0] for v in found])
-        for row, value, mark in zip(cells, found, marks, strict=True):
-            text = "–" if value is None else " ± ".join(f"{number:.1f}" for number in value)
-            row.append(Cell(text, None if value is None else value[0], mark))
-    for column, values in ours.items():
-        columns.append(column)
-        mine = [values.get(list(scores.entries).index(name)) if name in in_study else None for name in names]
-        marks = ranked([None if mean is None else 100 * mean.mean for mean in mine])
-        for row, mean, mark in zip(cells, mine, marks, strict=True):
-            text = "–" if mean is None else mean.percent(1)
-            row.append(Cell(text, None if mean is None else mean.mean, mark))
+    for one in classes:
+        of_class = "" if one == "mean" else f", {one}"
+        for entry in (entry for entry in entries if entry["class"] == one):
+            columns.append(f"paper: {entry['network']}{of_class}")
+            printed = [entry["values"].get(canonical.get(name, name)) for name in names]
+            texts = ["–" if v is None else " ± ".join(f"{number:.1f}" for number in v) for v in printed]
+            _add(cells, texts, [None if v is None else v[0] for v in printed])
+        for label, values in ours[one].items():
+            columns.append(f"{label}{of_class}")
+            mine = [values.get(list(scores.entries).index(name)) if name in in_study else None for name in names]
+            texts = ["–" if mean is None else mean.percent(1) for mean in mine]
+            _add(cells, texts, [None if mean is None else 100 * mean.mean for mean in mine])
     sources = ", ".join(dict.fromkeys(entry["table"] for entry in entries))
-    return Table(
-        f"paper-{data}-{metric}",
-        f"{data}: {WORDS.get(metric, metric)} (%) beside {sources} of the paper",
-        columns,
-        cells,
-    )
+    title = f"{data}: {WORDS.get(metric, metric)} (%) beside {sources} of the paper"
+    return Table(f"paper-{data}-{metric}", title, columns, cells)
 
 
-def _our_columns(scores: Scores, data: str, metric: str, classes: list[str]) -> dict[str, dict[int, Mean]]:
+def paper_loss(loss: str) -> str:
+    """What the paper's tables call a loss; τ = 10 is the paper's own, with another τ it is not in them.
+
+    >>> paper_loss("RCE"), paper_loss("RCE τ=10"), paper_loss("RCE τ=1")
+    ('RCE-L1', 'RCE-L1', 'RCE τ=1')
+    """
+    name, temperature = split_temperature(loss)
+    return ALIASES.get(name, name) if temperature in (None, 10.0) else loss
+
+
+def paper_class(name: str) -> str:
+    """What the paper's tables call a class.
+
+    >>> paper_class("Cancer"), paper_class("liver")
+    ('tumor', 'liver')
+    """
+    return CLASS_ALIASES.get(name.lower(), name.lower())
+
+
+def _add(rows: list[list[Cell]], texts: list[str], values: list[float | None]) -> None:
+    for row, text, value, mark in zip(rows, texts, values, ranked(values, digits=1), strict=True):
+        row.append(Cell(text, value, mark))
+
+
+def _our_columns(
+    scores: Scores, data: str, means: dict[str, tuple[dict, dict]], wanted: str
+) -> dict[str, dict[int, Mean]]:
+    """By column, the mean of each entry: ``means`` are those over all classes and those by class, of each kind."""
     columns: dict[str, dict[int, Mean]] = {}
     for arena, (name, model) in enumerate(zip(scores.data, scores.models, strict=True)):
         if name != data:
             continue
-        for kind, words in ((metric, "mean over cases"), (f"{metric}_pooled", "pooled")):
-            over_all, by_class = overall_means(scores, kind), class_means(scores, kind)
-            for wanted in dict.fromkeys(classes):
-                if wanted == "mean":
-                    found = {entry: mean for (at, entry), mean in over_all.items() if at == arena}
-                else:
-                    ids = [i for i in scores.class_ids(arena) if scores.class_name(arena, i).lower() == wanted.lower()]
-                    found = {entry: mean for (at, entry, i), mean in by_class.items() if at == arena and i in ids}
-                label = f"ours: {model or 'model'}, {words}" + ("" if wanted == "mean" else f", {wanted}")
-                if found:
-                    columns[label] = found
+        ids = [i for i in scores.class_ids(arena) if paper_class(scores.class_name(arena, i)) == wanted.lower()]
+        for words, (overall, by_class) in means.items():
+            if wanted == "mean":
+                found = {entry: mean for (at, entry), mean in overall.items() if at == arena}
+            else:
+                found = {entry: mean for (at, entry, i), mean in by_class.items() if at == arena and i in ids}
+            if found:
+                columns[f"ours: {model or 'model'}, {words}"] = found
     return columns

@@ -53,10 +53,14 @@ def protocol_tables(runs: Sequence[Run]) -> list[Table]:
     return tables
 
 
-def commands(study: Mapping[str, Any], *, study_path: str) -> list[str]:
+def commands(study: Mapping[str, Any], *, study_path: str, reference: str = "", metric: str = "dsc") -> list[str]:
     """The command lines of the study, and the one that makes this report."""
     listed = [one if isinstance(one, str) else shlex.join(map(str, one)) for one in study.get("commands", [])]
-    return listed if study.get("source") == "label maps" else [*listed, f"sizewise report {shlex.quote(study_path)}"]
+    again = ["sizewise", "report", study_path]
+    again += ["--reference", reference] if reference else []
+    again += ["--metric", metric] if metric != "dsc" else []
+    plain = len(again) == 3 and study.get("source") == "label maps"  # the line that scored them made the report, too
+    return listed if plain else [*listed, shlex.join(again)]
 
 
 def _variants(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

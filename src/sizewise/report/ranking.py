@@ -19,17 +19,18 @@ def rank_losses(arranged: Sequence[Arranged], groups: Mapping[str, Mapping[str, 
         return None
 
 
-def ranking_said(ranking: Ranking) -> VerdictGroup:
+def ranking_said(ranking: Ranking, *, seeds: int) -> VerdictGroup:
     """The ranking over several data sets in words."""
     lead = (
         f"Over {len(ranking.data)} data sets {ranking.arms[0]} has the best mean rank: {ranking.mean_ranks[0]:.2f} "
-        f"among {len(ranking.arms)} losses."
+        f"among {len(ranking.arms)} losses. A rank is no difference: what can be shown follows."
     )
-    share = f"In {100 * ranking.first_share[0]:.0f} % of the studies resampled from this one it has it too."
+    share = f"In {100 * ranking.first_share[0]:.0f} % of the studies resampled from this one it has it too"
+    share += f", a share that is too sure with {_seeds(seeds)}." if seeds < FEW_SEEDS else "."
     return VerdictGroup("Over all data sets", lead, [], [share, *map(capital, ranking.notes)])
 
 
-def ranking_table(ranking: Ranking, *, seeds: int) -> Table:
+def ranking_table(ranking: Ranking, *, seeds: int, what: str = "loss", label: str = "DSC") -> Table:
     """Mean ranks, and how firm they are; ``seeds`` is how many there were to resample."""
     rows = [
         [
@@ -43,11 +44,15 @@ def ranking_table(ranking: Ranking, *, seeds: int) -> Table:
         )
     ]
     note = (
-        f"By DSC, over {len(ranking.data)} data set{'s' if len(ranking.data) > 1 else ''}; 1 is best. Places and "
+        f"By {label}, over {len(ranking.data)} data set{'s' if len(ranking.data) > 1 else ''}; 1 is best. Places and "
         f"shares are over studies with resampled cases and seeds; in {100 * ranking.order_share:.0f} % of them the "
         "whole order is this one."
     )
     if seeds < FEW_SEEDS:
-        note += f" With {seeds} seed{'s' if seeds > 1 else ''} these shares are surer than they should be: the luck of "
-        note += "seeds cannot be resampled from so few. The comparisons above allow for it."
-    return Table("ranking", "Ranking", ["loss", "mean rank", "place, 95 %", "comes first"], rows, note)
+        note += f" With {_seeds(seeds)} these shares are surer than they should be: the luck of seeds cannot be "
+        note += "resampled from so few. The comparisons above allow for it."
+    return Table("ranking", "Ranking", [what, "mean rank", "place, 95 %", "comes first"], rows, note)
+
+
+def _seeds(count: int) -> str:
+    return "one seed" if count == 1 else f"{count} seeds"

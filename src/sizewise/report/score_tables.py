@@ -21,10 +21,11 @@ MANY_CLASSES = 40
 
 
 def score_tables(scores: Scores) -> list[Table]:
-    """Rows are losses; the note says over how many cases and seeds."""
-    tables = []
+    """Rows are losses; the note says over how many cases and seeds. What compares data sets comes first."""
+    across = across_table(scores)
+    tables = [across] if across else []
     for arena, name in enumerate(scores.arenas):
-        columns = ["loss"]
+        columns = [scores.what]
         rows: list[list[Cell]] = [[Cell(entry)] for entry in scores.entries]
         present = [False] * len(scores.entries)
         for metric, head, share, higher, absolute in METRICS:
@@ -38,6 +39,31 @@ def score_tables(scores: Scores) -> list[Table]:
         kept = [row for row, keep in zip(rows, present, strict=True) if keep]
         tables.append(Table(f"scores-{arena + 1}", f"Scores on {name}", columns, kept, _note(scores, arena)))
     return tables
+
+
+def across_table(scores: Scores) -> Table | None:
+    """The DSC on every data set and model side by side, as a paper's main table; None where there is one."""
+    if len(scores.arenas) < 2:
+        return None
+    means = overall_means(scores, "dsc")
+    entries = [entry for entry in range(len(scores.entries)) if any((at, entry) in means for at in _arenas(scores))]
+    rows: list[list[Cell]] = [[Cell(scores.entries[entry])] for entry in entries]
+    for arena in _arenas(scores):
+        _add_column(rows, [means.get((arena, entry)) for entry in entries], share=True, higher=True)
+    overall: list[Mean | None] = []
+    for entry in entries:
+        found = [means[arena, entry].mean for arena in _arenas(scores) if (arena, entry) in means]
+        overall.append(Mean(float(np.mean(found)), None, 1) if len(found) == len(scores.arenas) else None)
+    _add_column(rows, overall, share=True, higher=True)
+    note = (
+        f"Mean ± standard deviation over seeds. The last column is the mean of the others, for each {scores.what} that "
+        "has all of them. Bold is the best, underlined the second."
+    )
+    return Table("scores-all", "DSC (%) on every data set and model", [scores.what, *scores.arenas, "mean"], rows, note)
+
+
+def _arenas(scores: Scores) -> range:
+    return range(len(scores.arenas))
 
 
 def class_tables(scores: Scores, sizes: Sizes) -> list[Table]:
@@ -55,8 +81,8 @@ def class_tables(scores: Scores, sizes: Sizes) -> list[Table]:
                 found = [by_class.get((arena, entry, class_id)) for entry in entries]
                 _add_column(rows, found, share=True, higher=True, spread=len(ids) <= 6)
             _add_column(rows, [overall[arena, entry] for entry in entries], share=True, higher=True)
-            columns = ["loss", *(scores.class_name(arena, one) for one in ids), "mean"]
-            proportions = [Cell("mean region size (%)", "fixed"), *_proportions(sizes, arena, ids), Cell("")]
+            columns = [scores.what, *(scores.class_name(arena, one) for one in ids), "mean"]
+            proportions = [Cell("mean region proportion (%)", "fixed"), *_proportions(sizes, arena, ids), Cell("")]
             note = "The first row is the mean share of the image that the class covers. Mean over cases and seeds."
             if metric == "iou_pooled":
                 note = "Intersection and union summed over all cases before dividing, as Cityscapes has it."

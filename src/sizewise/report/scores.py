@@ -48,6 +48,7 @@ class Scores:
         results: the table itself.
         labels: (arena, entry, seed) of each run.
         class_names: by class id, of each arena; see :meth:`class_name`.
+        from_elsewhere: the entries are models whose label maps were handed in, not losses that were trained here.
     """
 
     arenas: Sequence[str]
@@ -62,6 +63,12 @@ class Scores:
     results: Results
     labels: Mapping[str, tuple[str, str, str]]
     class_names: dict[tuple[int, int], str]
+    from_elsewhere: bool = False
+
+    @property
+    def what(self) -> str:
+        """What is compared, in a word."""
+        return "model" if self.from_elsewhere else "loss"
 
     @property
     def rows(self) -> int:
@@ -70,8 +77,10 @@ class Scores:
 
     @property
     def case_count(self) -> int:
-        """How many cases there are; the pooled rows are of none."""
-        return sum(name != POOLED_CASE for name in self.cases)
+        """How many cases the data sets have in all; the pooled rows are of none."""
+        data, case = self.results.text["data"].codes.astype(np.int64), self.results.text["case"].codes
+        pairs = np.unique(data * max(1, len(self.cases)) + case) % max(1, len(self.cases))
+        return sum(self.cases[at] != POOLED_CASE for at in pairs.tolist())
 
     def of(self, metric: str) -> Part:
         """The rows of a metric; none where there is no such metric."""
@@ -88,7 +97,7 @@ class Scores:
         return [int(one) for one in np.unique(part.class_id[part.arena == arena])]
 
 
-def label_results(results: Results) -> Scores:
+def label_results(results: Results, *, from_elsewhere: bool = False) -> Scores:
     """Give the rows of a table the names of the report; raises BadInput where there are none."""
     if not len(results):
         raise BadInput("report: results.csv has no rows. Finish a run first.")
@@ -120,7 +129,19 @@ def label_results(results: Results) -> Scores:
             results.value[rows],
         )
     return Scores(
-        arenas, data, models, entries, losses, weights, names["seed"], names["case"], parts, results, labels, {}
+        arenas,
+        data,
+        models,
+        entries,
+        losses,
+        weights,
+        names["seed"],
+        names["case"],
+        parts,
+        results,
+        labels,
+        {},
+        from_elsewhere,
     )
 
 
@@ -137,6 +158,19 @@ def arena_names(data: Sequence[str], models: Sequence[str]) -> list[str]:
     if len(set(data)) <= 1 and all(models):
         return list(models)
     return [", ".join(filter(None, pair)) or "all cases" for pair in zip(data, models, strict=True)]
+
+
+def split_temperature(loss: str) -> tuple[str, float | None]:
+    """A loss as results.csv has it, without the τ that was chosen for it, and that τ.
+
+    >>> split_temperature("RCE τ=5"), split_temperature("CE")
+    (('RCE', 5.0), ('CE', None))
+    """
+    name, chosen, value = loss.partition(" τ=")
+    try:
+        return (name, float(value)) if chosen else (loss, None)
+    except ValueError:  # a name of the user's that happens to look so
+        return loss, None
 
 
 def entry_names(losses: Sequence[str], weights: Sequence[str]) -> list[str]:

@@ -75,7 +75,7 @@ def to_markdown(table: Table) -> str:
     """
     lines = ["| " + " | ".join(map(markdown_text, table.columns)) + " |"]
     lines.append("|" + "".join("---|" if at < table.heads else "---:|" for at in range(len(table.columns))))
-    form = {"": "{}", "best": "**{}**", "second": "<u>{}</u>"}
+    form = {"": "{}", "best": "**{}**", "second": "<ins>{}</ins>"}  # GitHub drops <u>
     for row in table.rows:
         lines.append("| " + " | ".join(form[cell.rank].format(markdown_text(cell.text)) for cell in row) + " |")
     return "\n".join(lines)
@@ -106,10 +106,10 @@ def to_latex(table: Table) -> str:
     lines += [rf"  \caption{{{caption}}}", rf"  \label{{tab:{re.sub(r'[^a-z0-9-]+', '-', table.name.lower())}}}"]
     lines += [rf"  \begin{{tabular}}{{@{{}}{heads}@{{}}}}", r"    \toprule"]
     lines += ["    " + " & ".join(map(latex_text, table.columns)) + r" \\", r"    \midrule"]
-    lines += [
-        "    " + " & ".join(form[cell.rank].format(latex_text(cell.text)) for cell in row) + r" \\"
-        for row in table.rows
-    ]
+    for row in table.rows:
+        words = " & ".join(form[cell.rank].format(latex_text(cell.text)) for cell in row)
+        guard = "{}" if words.startswith(("[", "*")) else ""  # else the line break before would read it as its option
+        lines.append("    " + guard + words + r" \\")
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"])
 
 
@@ -147,6 +147,7 @@ _LATEX = {
     "_": r"\_",
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}",
+    "|": r"\textbar{}",  # TeX's old font encoding has dashes in the places of | < >
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "±": r"$\pm$",

@@ -1,7 +1,16 @@
-"""The verdict as the report shows it."""
+"""The verdict as the report shows it: what is claimed first, then what cannot be."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from sizewise.study.statistics.paired import FEWEST_UNITS, Comparison
+from sizewise.study.statistics.verdict import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
+
+CANNOT = "What cannot be shown"
+ABOUT_PREDICTIONS = (
+    "This is about these very predictions, on new cases: the same models trained once more may do otherwise. To "
+    "compare the models themselves, give the predictions of several training runs, each as --pred NAME=DIR."
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +32,52 @@ class VerdictGroup:
     details: str = "Notes"
 
 
+def say(title: str, reference: str, found: Sequence[Comparison], *, what: str = "loss") -> VerdictGroup:
+    """What the comparisons with the reference show on one data set and model; ``what`` is compared, loss or model."""
+    spoken = verdicts(found)
+    better = [one.comparison.arm for one in spoken if one.kind == BETTER]
+    worse = [one.comparison.arm for one in spoken if one.kind == WORSE]
+    claims = [one.sentence for one in spoken if one.kind in (BETTER, WORSE)]
+    others = [
+        capital(one.sentence) if one.kind in (NOT_SHOWN, ONE_SEED) else one.sentence
+        for one in spoken
+        if one.kind not in (BETTER, WORSE)
+    ]
+    return VerdictGroup(title, _lead(better, worse, reference, what), claims, others, CANNOT)
+
+
+def say_of_predictions(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGroup:
+    """The same for one set of predictions each, made elsewhere: which of them fits new cases better can be shown.
+
+    With one training run nothing can be said of the recipe behind it, but somebody who chooses between two sets of
+    predictions, or two trained networks, asks about these.
+    """
+    shown = [one for one in found if shown_of_predictions(one)]
+    shown.sort(key=lambda one: -one.gain)
+    claims = [
+        f"{one.arm} scores {abs(_points(one.estimate, one)):.2f} {one.measure.unit} "
+        f"{'more' if one.estimate > 0 else 'less'} than {reference}, {_interval(one)}."
+        for one in shown
+    ]
+    rest = [one for one in found if one not in shown]
+    spoken = {each.comparison.arm: each for each in verdicts(rest)}
+    others = []
+    for one in rest:
+        if spoken[one.arm].kind == ONE_SEED:
+            others.append(f"No difference can be shown between {one.arm} and {reference}: {_interval(one)}.")
+        else:
+            others.append(spoken[one.arm].sentence)
+    better, worse = ([one.arm for one in shown if (one.gain > 0) is up] for up in (True, False))
+    return VerdictGroup(
+        title, _lead(better, worse, reference, "model"), claims, [*others, ABOUT_PREDICTIONS], "What cannot be said"
+    )
+
+
+def shown_of_predictions(one: Comparison) -> bool:
+    """Whether one set of predictions is shown to fit new cases better than the other, whatever training made them."""
+    return one.p_holm < 0.05 and one.units >= FEWEST_UNITS and not one.identical
+
+
 def capital(sentence: str) -> str:
     """The sentence with a capital at its start.
 
@@ -30,3 +85,32 @@ def capital(sentence: str) -> str:
     'No difference'
     """
     return sentence[:1].upper() + sentence[1:]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them.
+
+    >>> listed(["CE"]), listed(["CE", "Dice", "RCE"])
+    ('CE', 'CE, Dice and RCE')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _lead(better: Sequence[str], worse: Sequence[str], reference: str, what: str) -> str:
+    parts = []
+    if better:
+        parts.append(f"{listed(better)} {'is' if len(better) == 1 else 'are'} better than {reference}")
+    if worse:
+        than = "" if better else f" than {reference}"
+        parts.append(f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse{than}")
+    return "; ".join(parts) + "." if parts else f"No {what} can be shown to differ from {reference}."
+
+
+def _points(value: float, one: Comparison) -> float:
+    return one.measure.scale * value
+
+
+def _interval(one: Comparison) -> str:
+    low, high = (f"{_points(end, one):+.2f}".replace("-", "−") for end in (one.low, one.high))
+    units = f"{one.units} cases" if one.units == one.cases else f"{one.cases} cases of {one.units} patients or groups"
+    return f"{low} to {high} {one.measure.unit} (95 % interval over new cases; {units})"

@@ -39,11 +39,13 @@ def differences(found: Mapping[str, Sequence[Comparison]], entries: Sequence[str
         unit = comparisons[0].measure.unit
         reference = comparisons[0].reference
         views.append(View(arena, [Panel(marks, "", "", f"minus {reference} ({unit})", x_ticks=ticks)]))
+    several = any(one.seeds > 1 for comparisons in found.values() for one in comparisons)
+    over = "new cases and new seeds" if several else "new cases"
     return Figure(
         "differences",
         TITLE,
-        "Above 0 the loss scores more than the reference. Bars are 95 % intervals over new cases and new seeds, each "
-        "for its own comparison; whether a difference is claimed is decided after correction for all of them.",
+        f"Above 0 it scores more than the reference. Bars are 95 % intervals over {over}, each for its own comparison; "
+        "whether a difference is claimed is decided after correction for all of them.",
         SECTION,
         views,
         ["data", "loss", "reference", "difference", "low", "high", "p", "p_holm"],

@@ -8,6 +8,9 @@ from sizewise.report.summary import overall_means
 
 SECTION = "Across data sets"
 INNER = 0.2  # where the worst loss of an axis lies; the best is at 1
+LONGEST = 28  # letters of a name at the end of an axis
+LETTER = 0.04  # the width of one, where the radius of the radar is 1
+LINE = 0.15  # the height of a line of them
 
 
 def radar(scores: Scores) -> Figure | LeftOut:
@@ -25,7 +28,9 @@ def radar(scores: Scores) -> Figure | LeftOut:
         found = [means[at, e].mean for e in range(len(scores.entries)) if (at, e) in means]
         limits[at] = (min(found), max(found))
         marks.append(Mark("line", numbers([0, np.cos(angle)]), numbers([0, np.sin(angle)])))
-        names.append(f"{scores.arenas[at]} ({100 * min(found):.1f}–{100 * max(found):.1f})")
+        name = scores.arenas[at]
+        name = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+        names.append((name, f"{100 * min(found):.1f} to {100 * max(found):.1f}"))
     for level in (INNER, 0.6, 1.0):
         ring = level * np.exp(1j * np.append(angles, angles[0]))
         marks.append(Mark("line", numbers(ring.real), numbers(ring.imag), faint=True))
@@ -39,15 +44,21 @@ def radar(scores: Scores) -> Figure | LeftOut:
         says = [f"{name}\n{scores.arenas[at]}: DSC {100 * value:.2f} %" for at, value in zip(axes, values, strict=True)]
         marks.append(Mark("line", numbers(closed.real), numbers(closed.imag), name, entry, text=[*says, says[0]]))
         marks.append(Mark("points", numbers(spots.real), numbers(spots.imag), name, entry, text=says, listed=False))
-    for angle, text in zip(angles, names, strict=True):
+    reach = 1.3
+    for angle, lines in zip(angles, names, strict=True):
         side = "middle" if abs(np.cos(angle)) < 0.3 else "start" if np.cos(angle) > 0 else "end"
-        marks.append(
-            Mark("words", numbers([1.08 * np.cos(angle)]), numbers([1.12 * np.sin(angle)]), text=[text], anchor=side)  # type: ignore[arg-type]
-        )
-    panel = Panel(marks, bare=True, x_range=(-1.9, 1.9), y_range=(-1.15, 1.25))
+        length = LETTER * max(map(len, lines)) / (2 if side == "middle" else 1)
+        reach = max(reach, 1.08 * abs(np.cos(angle)) + length)
+        lower = np.sin(angle) < -0.3
+        for line, text in enumerate(lines):
+            height = 1.1 * np.sin(angle) + LINE * ((0 if lower else 1 if np.sin(angle) > 0.3 else 0.5) - line)
+            words = numbers([1.08 * np.cos(angle)]), numbers([height])
+            marks.append(Mark("words", *words, text=[text], anchor=side, faint=line > 0))  # type: ignore[arg-type]
+    lowest, highest = 1.1 * float(np.sin(angles).min()) - 2 * LINE, 1.1 + 2 * LINE
+    panel = Panel(marks, bare=True, x_range=(-reach, reach), y_range=(lowest, highest))
     caption = (
-        "On each axis the outermost ring is the best loss's mean DSC and the innermost the worst's (the numbers in "
-        "brackets): shapes compare losses within an axis, not across axes."
+        "On each axis the outermost ring is the best loss's mean DSC and the innermost the worst's (the numbers at its "
+        "end): shapes compare losses within an axis, not across axes."
     )
     columns = ["data", "loss", "worst_mean_dsc", "best_mean_dsc", "mean_dsc"]
     return Figure("radar", title, caption, SECTION, [View("", [panel])], columns, rows, height=0.62)

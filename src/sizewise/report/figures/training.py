@@ -74,8 +74,10 @@ def cost(runs: Sequence[Run], scores: Mapping[tuple[str, str], float], entries: 
         "peak_memory_mib": "peak memory (MiB)",
         "train_seconds": "training time (s)",
     }
+    about_memory = ""
     if any(run.cost.get("memory_of") == "process" for found in measured.values() for run in found):
         del kinds["peak_memory_mib"]  # a process that trained several losses has one peak for all
+        about_memory = " Memory is left out: on a CPU it is that of a process, which may have trained several losses."
     kinds = {name: text for name, text in kinds.items() if any(name in r.cost for rs in measured.values() for r in rs)}
     views, rows = [], []
     for arena in dict.fromkeys(arena for arena, _ in measured):
@@ -95,7 +97,7 @@ def cost(runs: Sequence[Run], scores: Mapping[tuple[str, str], float], entries: 
         "cost",
         title,
         "Further up is a better score, further left is cheaper. Medians over runs; times are comparable where the runs "
-        "had the machine to themselves.",
+        "had the machine to themselves." + about_memory,
         SECTION,
         views,
         ["data", "loss", "what", "median", "least", "most", "runs", "mean_dsc"],

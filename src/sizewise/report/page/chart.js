@@ -50,7 +50,7 @@ const paintPanel = (svg, panel, { width, height, hidden, zoom }) => {
   }
   const layer = shape("g", panel.bare ? {} : { "clip-path": `url(#${clipName})` }, svg);
   const points = [];
-  for (const mark of marks) paintMark(layer, mark, { x, y, points, panel, height });
+  for (const mark of marks) paintMark(layer, mark, { x, y, points, panel, width });
   return { points, x, y, frame: { left, top, right: width - right, bottom: height - bottom } };
 };
 
@@ -76,9 +76,16 @@ const paintAxes = (svg, panel, { x, y, xs, ys, left, right, top, bottom, width, 
   if (panel.y_label) words(panel.y_label, { transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "axis-label" }, axes);
 };
 
-const paintMark = (layer, mark, { x, y, points, panel, height }) => {
+// A word that would leave the picture loses its end; hovering tells it whole.
+const fit = (node, text, room) => {
+  let kept = text;
+  while (kept.length > 3 && node.getComputedTextLength() > room) { kept = kept.slice(0, -1); node.textContent = kept.trimEnd() + "…"; }
+  if (kept !== text) shape("title", {}, node).textContent = text;
+};
+
+const paintMark = (layer, mark, { x, y, points, panel, width }) => {
   const known = (v, log) => v !== null && v !== undefined && (!log || v > 0);
-  const group = shape("g", { class: `${styleClass(mark)} ${mark.kind}${mark.faint ? " faint" : ""}` }, layer);
+  const group = shape("g", { class: `${styleClass(mark)} ${mark.kind}${mark.faint ? " faint" : ""}${mark.thick ? " thick" : ""}` }, layer);
   const place = (i) => (known(mark.x[i], panel.x_log) && known(mark.y[i], panel.y_log) ? [x(mark.x[i]), y(mark.y[i])] : null);
   const remember = (i, spot) => {
     const text = (mark.text && mark.text[i]) || (mark.label ? `${mark.label}: ${showNumber(mark.y[i])} at ${showNumber(mark.x[i])}` : "");
@@ -108,6 +115,11 @@ const paintMark = (layer, mark, { x, y, points, panel, height }) => {
     });
     if (cloud) shape("path", { d: cloud }, group); // thousands of dots are one node
   } else {
-    mark.x.forEach((_, i) => { const spot = place(i); if (spot) words(mark.text[i], { x: spot[0], y: spot[1] + 4, "text-anchor": mark.anchor || "start" }, group); });
+    mark.x.forEach((_, i) => {
+      const spot = place(i), anchor = mark.anchor || "start";
+      if (!spot) return;
+      const room = { start: width - spot[0], end: spot[0], middle: 2 * Math.min(spot[0], width - spot[0]) }[anchor];
+      fit(words(mark.text[i], { x: spot[0], y: spot[1] + 4, "text-anchor": anchor }, group), mark.text[i], room);
+    });
   }
 };

@@ -70,7 +70,8 @@ class FigureOnPage {
   }
 
   drawLegend(panels) {
-    const labels = new Map();
+    const labels = new Map(), dots = new Map();
+    for (const panel of panels) for (const mark of panel.marks) if (mark.kind === "points" && mark.label && !mark.faint) dots.set(mark.label, mark);
     for (const panel of panels) for (const mark of panel.marks) if (mark.label && mark.listed !== false && !labels.has(mark.label)) labels.set(mark.label, mark);
     this.legend.replaceChildren();
     if (labels.size < 1) return;
@@ -83,7 +84,7 @@ class FigureOnPage {
       const group = shape("g", { class: styleClass(mark) + (mark.kind === "area" ? " area" : " line") }, swatch);
       if (mark.kind === "area") shape("path", { d: "M1,1H25V11H1z" }, group);
       else if (mark.kind === "line") shape("path", { d: "M1,6H25", "stroke-dasharray": dashOf(mark) }, group);
-      if (mark.kind === "points") { group.setAttribute("class", styleClass(mark) + " points"); shape("path", { d: markerOf(mark)(4), transform: "translate(13 6)" }, group); }
+      if (dots.has(label)) shape("path", { d: markerOf(mark)(4), transform: "translate(13 6)" }, shape("g", { class: styleClass(mark) + " points" }, swatch));
       button.appendChild(document.createTextNode(label));
       button.addEventListener("click", () => {
         hideTooltip();

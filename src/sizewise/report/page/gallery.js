@@ -26,7 +26,7 @@ if (galleryNode) {
   const draw = () => {
     const group = groups[state.group], count = group.cases.length, one = group.cases[state.at];
     part("name").textContent = one.case;
-    part("place").textContent = `${state.at + 1} of ${count}, from worst to best`;
+    part("place").textContent = `${state.at + 1} of ${count}, from worst to best` + (group.total > count ? ` (${count} of ${group.total} cases are on this page)` : "");
     const cards = part("cards");
     cards.replaceChildren(picture(one.image, state.layer === "none" ? "" : one.truth, "ground truth", one.note));
     for (const shown of one.shown) cards.appendChild(picture(one.image, state.layer === "none" ? "" : shown[state.layer], shown.loss, shown.note));
