@@ -11,7 +11,7 @@ from sizewise.checks import check_weight, check_word, closest
 from sizewise.module import Module
 from sizewise.stats.fields import Field
 from sizewise.stats.gpu_step import gpu_step, steps_on_gpu
-from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index
+from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index, plain
 from sizewise.stats.prepared import Prepared
 from sizewise.stats.region_stats import RegionStats, take_stats
 
@@ -62,12 +62,15 @@ class Criterion(Module, ABC):
 
     def forward(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss of ``logits`` (N, K, *S) for ``target``, over the pixels where ``mask`` is True."""
-        if not torch.compiler.is_compiling() and steps_on_gpu(logits):
-            prepared = self._prepared()
-            if prepared.takes(logits):
-                loss = gpu_step(prepared, self.label, self.from_stats, logits, target, mask)
-                if loss is not None:
-                    return loss
+        if not torch.compiler.is_compiling():
+            if type(logits) is not Tensor:  # MONAI's networks pass on the MetaTensor of their input
+                logits = plain(self.label, "logits", logits)
+            if steps_on_gpu(logits):
+                prepared = self._prepared()
+                if prepared.takes(logits):
+                    loss = gpu_step(prepared, self.label, self.from_stats, logits, target, mask)
+                    if loss is not None:
+                        return loss
         return self.from_stats(self.stats(logits, target, mask))
 
     def _prepared(self) -> Prepared:

@@ -64,6 +64,20 @@ def test_hooks_of_checkpointing_do_not_see_the_inner_graph(step):
     assert seen == [logits.shape, (2, 5, 6), (4, 2, 3)]
 
 
+class Marked(torch.Tensor):
+    """As MONAI's MetaTensor."""
+
+
+def test_a_subclass_of_tensor_takes_the_same_step(monkeypatch):
+    logits, target = example()
+    criterion = sw.loss("RCE").to(DEVICE)
+    monkeypatch.setattr(criterion_module, "steps_on_gpu", lambda logits: type(logits) is torch.Tensor)
+    loss = criterion(logits.as_subclass(Marked), target.as_subclass(Marked))
+    assert type(loss) is torch.Tensor
+    assert type(loss.grad_fn).__name__ == "StepBackward"
+    torch.testing.assert_close(loss, criterion(logits, target), rtol=0, atol=0)
+
+
 def test_a_second_derivative_is_refused(monkeypatch):
     logits, target = example()
     monkeypatch.setattr(criterion_module, "steps_on_gpu", lambda logits: True)
