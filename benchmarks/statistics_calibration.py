@@ -221,14 +221,14 @@ def main():
     began = time.process_time()
     rows = []
     for index, (name, (seeds, cases, losses, changes)) in enumerate(STUDIES.items()):
-        found = level(np.random.default_rng([4, index]), options.studies, seeds, cases, losses, changes)
+        found = level(np.random.default_rng([10, index]), options.studies, seeds, cases, losses, changes)
         rows += [(name, seeds, cases, losses, key, value) for key, value in found.items()]
         print(f"{name:28s} S={seeds} C={cases} L={losses}", *(f"{k} {v:.3f}" for k, v in found.items()), flush=True)
-    found = drawn_studies(np.random.default_rng(5), options.studies)
+    found = drawn_studies(np.random.default_rng(11), options.studies)
     rows += [("drawn", "3-5", "20-100", "2-4", key, value) for key, value in found.items()]
     print(f"{'drawn':28s}", *(f"{k} {v:.3f}" for k, v in found.items()), flush=True)
     for index, (name, (cases, shift, changes)) in enumerate(PLANS.items()):
-        found = planning(np.random.default_rng([6, index]), options.studies, cases, shift, changes)
+        found = planning(np.random.default_rng([12, index]), options.studies, cases, shift, changes)
         rows += [(name, "", cases, 2, key, value) for key, value in found.items()]
         print(f"{name:28s}", *(f"{k} {v:.3g}" for k, v in found.items()), flush=True)
     about = (platform.python_version(), *(version(library) for library in LIBRARIES))

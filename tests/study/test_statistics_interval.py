@@ -8,7 +8,7 @@ from scipy import stats
 
 from sizewise.study.statistics.components import Components, components, mean_squares
 from sizewise.study.statistics.interval import interval, resample
-from sizewise.study.statistics.plan import plan, power
+from sizewise.study.statistics.plan import plan, power, seeds_needed, units_needed
 
 
 def drawn(rng, *shape, seed=1.0, unit=2.0, noise=3.0, mean=0.0):
@@ -37,6 +37,17 @@ def test_the_seed_component_is_too_low_as_often_as_too_high():
     rng = np.random.default_rng(1)
     found = [components(mean_squares(drawn(rng, 3, 200, seed=2.0, noise=0.5))).seed for _ in range(1000)]
     assert np.mean(np.array(found) < 4) == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_quartiles_of_the_seed_component_by_hand():
+    """With 3 seeds χ²_2 / 2 is exponential, with quantiles −ln(1 − q).
+
+    Rows' means 2, 5, 5 around 4: the seeds' mean square is 3 · (4 + 1 + 1) / 2 = 9. Residuals 2, 2, −4 and twice
+    −1, −1, 2, in thirds: that of the noise is (24 + 12) / 9 / 4 = 1.
+    """
+    squares = mean_squares(np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 8.0], [3.0, 4.0, 8.0]]))
+    for luck in (0.25, 0.5, 0.75):
+        assert components(squares, luck=luck).seed == pytest.approx((9 / -np.log(1 - luck) - 1) / 3)
 
 
 @settings(max_examples=25, deadline=None)
@@ -71,11 +82,39 @@ def test_where_only_cases_vary_it_is_the_t_interval_of_the_cases():
     )
 
 
+def test_few_cases_know_their_own_spread_only_roughly():
+    """12 cases: t_11 is 2.20 where the normal distribution has 1.96."""
+    by_case = stats.norm.ppf((np.arange(12) + 0.5) / 12)
+    for seeds in (1, 4):
+        found = interval(np.stack([by_case] * seeds), replicates=2**15)
+        assert (found.high - found.low) / 2 == pytest.approx(2.20 * by_case.std(ddof=1) / np.sqrt(12), rel=0.04)
+
+
 def test_where_only_seeds_vary_it_is_the_t_interval_of_the_seeds():
     by_seed = np.array([0.3, 1.1, 0.4])
     found = interval(np.repeat(by_seed[:, None], 50, axis=1), replicates=2**15)
     half = stats.t.ppf(0.975, 2) * by_seed.std(ddof=1) / np.sqrt(3)  # 4.30 · 0.436 / 1.73
     assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.02)
+
+
+def test_where_units_add_nothing_to_the_noise_it_is_the_t_test_of_the_seeds_means():
+    """The noise has no mean over seeds or over units, so that all units have the same mean."""
+    by_seed = np.array([0.3, 1.1, 0.4])
+    noise = np.tile([[1.0, -1.0, 0.0], [-1.0, 0.0, 1.0], [0.0, 1.0, -1.0]], (1, 10))
+    found = interval(by_seed[:, None] + noise, replicates=2**15)
+    half = stats.t.ppf(0.975, 2) * by_seed.std(ddof=1) / np.sqrt(3)
+    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.02)
+    assert found.p_value == pytest.approx(stats.ttest_1samp(by_seed, 0).pvalue, rel=0.02)
+
+
+def test_the_noise_is_counted_once():
+    """Mostly noise: of 30 seeds and 100 units, so that all critical values are near 2 (2.045 and 1.984)."""
+    differences = drawn(np.random.default_rng(8), 30, 100, seed=0.3, unit=0.5, noise=5.0)
+    squares = mean_squares(differences)
+    found = interval(differences, replicates=2**15)
+    half = 2.01 * np.sqrt((squares.seed + squares.unit - squares.noise) / (30 * 100))
+    assert squares.noise > 0.6 * squares.unit  # else this could not see it
+    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.03)
 
 
 def test_one_seed_resamples_cases_alone_and_constants_are_not_luck():
@@ -103,26 +142,57 @@ def test_level_in_small(seeds, seed):
     assert np.mean((found.low <= 0) & (found.high >= 0)) > 0.91
 
 
-def test_power_is_the_share_of_studies_that_show_the_difference():
-    parts = Components(seed=1.0, unit=4.0, noise=9.0)
-    for seeds in (4, 10):
-        found = interval(drawn(np.random.default_rng(6), 800, seeds, 50, mean=1.5), replicates=4096)
-        share = np.mean((found.p_value < 0.05) & (found.estimate > 0))
-        assert power(parts, 1.5, seeds=seeds, units=50) == pytest.approx(share, abs=0.07)
+@pytest.mark.parametrize("seeds", [2, 3])
+def test_corrected_levels_hold_with_few_seeds(seeds):
+    """Far out in the tail too few degrees of freedom would show most: 1,000 studies at 5 % / 10."""
+    found = interval(drawn(np.random.default_rng(9), 1000, seeds, 20, seed=3.0), replicates=4096)
+    assert np.mean(found.p_value < 0.005) <= 0.005 + 3 * np.sqrt(0.005 * 0.995 / 1000)
 
 
-def test_plan_reaches_its_power_and_knows_the_limit():
+@pytest.mark.parametrize(
+    ("seeds", "difference", "level"), [(4, 1.5, 0.05), (10, 1.5, 0.05), (3, 5.0, 0.005), (2, 5.0, 0.05)]
+)
+def test_power_is_the_share_of_studies_that_show_the_difference(seeds, difference, level):
     parts = Components(seed=1.0, unit=4.0, noise=9.0)
-    needed = plan(parts, difference=1.5, seeds=3, units=50)
-    assert power(parts, 1.5, seeds=needed.seeds, units=50) >= 0.8 > power(parts, 1.5, seeds=needed.seeds - 1, units=50)
-    assert plan(parts, difference=-1.5, seeds=3, units=50).seeds == needed.seeds
-    assert plan(parts, difference=1.5, seeds=3, units=50, comparisons=3).seeds > needed.seeds
+    found = interval(drawn(np.random.default_rng(6), 800, seeds, 50, mean=difference))
+    share = np.mean((found.p_value < level) & (found.estimate > 0))
+    assert 0.2 < share < 0.95
+    assert power(parts, difference, seeds=seeds, units=50, level=level) == pytest.approx(share, abs=0.05)
+
+
+def test_power_by_hand_with_noise_alone():
+    """100 seeds, 50 units: the standard error is 3 / √5000, three of them less t_99 = 1.984 leave Φ(1.016)."""
+    found = power(Components(0.0, 0.0, 9.0), 9 / np.sqrt(5000), seeds=100, units=50)
+    assert found == pytest.approx(stats.norm.cdf(1.016), abs=0.01)
+    assert power(Components(0.0, 0.0, 0.0), 0.1, seeds=3, units=50) == 1
+
+
+def test_what_is_needed_reaches_its_power_and_knows_the_limit():
+    parts = Components(seed=1.0, unit=4.0, noise=9.0)
+    needed = seeds_needed(parts, 1.5, units=50)
+    assert power(parts, 1.5, seeds=needed, units=50) >= 0.8 > power(parts, 1.5, seeds=needed - 1, units=50)
+    assert seeds_needed(parts, -1.5, units=50) == needed
+    assert seeds_needed(parts, 1.5, units=50, level=0.05 / 3) > needed
     # with endless seeds the standard error is √(4 / 50) = 0.28, and 80 % power needs 2.8 of them: 0.79
-    assert plan(parts, difference=0.7, seeds=3, units=50).seeds is None
+    assert seeds_needed(parts, 0.7, units=50) is None
     # without a seed effect cases settle it: √((4 + 9/3) / G) = 0.7 / 2.8 at G = 112 if that were known; three seeds
     # cannot know it, so more are needed
-    few = plan(Components(0.0, 4.0, 9.0), difference=0.7, seeds=3, units=50).units
+    few = units_needed(Components(0.0, 4.0, 9.0), 0.7, seeds=3)
     assert 112 < few < 300
     found = interval(drawn(np.random.default_rng(7), 300, 3, few, seed=0.0, mean=0.7), replicates=4096)
     assert np.mean(found.p_value < 0.05) == pytest.approx(0.8, abs=0.08)
-    assert plan(parts, difference=0.0, seeds=3, units=50) == plan(parts, difference=0.0, seeds=9, units=9)
+
+
+def test_a_plan_has_a_range_for_the_seeds_and_none_for_one_seed():
+    squares = mean_squares(drawn(np.random.default_rng(10), 3, 50, seed=0.0) + np.array([[0.0], [3.0], [7.0]]))
+    found = plan(squares, difference=4.0, comparisons=3)
+    by_luck = [
+        seeds_needed(components(squares, luck=luck), 4.0, units=50, level=0.05 / 3) for luck in (0.5, 0.75, 0.25)
+    ]
+    assert [found.seeds, found.fewest_seeds, found.most_seeds] == by_luck
+    assert found.fewest_seeds < found.seeds < found.most_seeds
+    assert found.units == units_needed(components(squares), 4.0, seeds=3, level=0.05 / 3)
+    nothing = (None, None, None, None)
+    single = mean_squares(drawn(np.random.default_rng(11), 1, 50))
+    for none in (plan(single, difference=2.0), plan(squares, difference=0.0), plan(squares, difference=np.inf)):
+        assert (none.seeds, none.fewest_seeds, none.most_seeds, none.units) == nothing

@@ -40,18 +40,26 @@ def test_a_smaller_distance_is_better(comparison):
 
 def test_what_is_not_shown_says_what_would_show_it(comparison):
     none = replace(comparison, low=-0.004, high=0.02, p_value=0.2, p_holm=0.2)
-    more = verdict(replace(none, needed=Plan(0.008, 9, None)))
+
+    def said(*needed):
+        return verdict(replace(none, needed=Plan(0.008, *needed)))
+
+    more = said(9, 5, 18)
     assert more.kind == "not shown"
     assert more.sentence == (
         "no difference can be shown between RCE and CE: +0.8 DSC points [−0.4, +2.0] (95 % interval; 3 seeds, 60 cases). "
-        "If the difference is as large as it looks, about 6 more seeds would be needed to show it."
+        "If the difference is as large as it looks, about 2 to 15 more seeds would be needed to show it."
     )
-    assert "about 1 more seed would" in verdict(replace(none, needed=Plan(0.008, 4, None))).sentence
-    assert "another study of this size" in verdict(replace(none, needed=Plan(0.008, 3, None))).sentence
-    cases = verdict(replace(none, needed=Plan(0.008, None, 240))).sentence
+    assert "looks, about 1 more seed would" in said(4, 4, 4).sentence
+    assert "looks, about 6 more seeds would" in said(9, 9, 9).sentence
+    assert "looks, about 1 to 3 more seeds would" in said(4, 2, 6).sentence  # not 0 more: 3 seeds did not show it
+    assert "looks, at least 2 more seeds would" in said(9, 5, None).sentence
+    assert "looks, at least 1 more seed would" in said(9, 3, None).sentence
+    assert "another study of this size" in said(3, 2, 5).sentence
+    cases = said(None, None, None, 240).sentence
     assert "More seeds cannot help, the cases are the limit" in cases
     assert "about 240 cases would be needed" in cases
-    assert "too small for any number of seeds" in verdict(replace(none, needed=Plan(0.008, None, None))).sentence
+    assert "too small for any number of seeds" in said().sentence
 
 
 def test_an_interval_without_zero_is_no_claim_among_many(comparison):

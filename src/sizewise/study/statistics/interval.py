@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from sizewise.study.statistics.components import mean_squares
+from sizewise.study.statistics.critical_value import combined_t
 
 REPLICATES = 8192
 LEVEL = 0.95
@@ -34,7 +35,7 @@ class Interval(NamedTuple):
 def interval(differences: np.ndarray, *, level: float = LEVEL, replicates: int = REPLICATES) -> Interval:
     """Percentile interval of (..., S, G) paired differences, for new seeds and new units (cases or patients).
 
-    Seeds and units are both resampled (see ``resample``), the units as they are, the seeds by their estimated
+    Seeds and units are both redrawn (see ``resample``), the units from those at hand, the seeds by their estimated
     spread. The result depends neither on the order of seeds and units nor on which loss is called the reference.
     With one seed the units alone are resampled: the interval is then about these two runs, not about the losses.
 
@@ -54,52 +55,67 @@ def interval(differences: np.ndarray, *, level: float = LEVEL, replicates: int =
 def resample(differences: np.ndarray, *, replicates: int = REPLICATES) -> np.ndarray:
     """(..., B) mean differences that studies with other seeds and other units could have given.
 
-    A replicate is d̄ + a · (d̄* − d̄) + b · Z:
+    The variance of the mean is estimated by V = (MS_S + max(0, MS_G − MS_E)) / (S G): the mean square of the seeds
+    carries the noise once, so that of the units is taken without it. With r the share of MS_S in it, a replicate is
 
-    * d̄* is the mean over G units drawn with replacement, of their differences averaged over seeds;
-      a² = G / (G − 1) · (G − 1) / χ²_(G−1) undoes that a resample of few units spreads too little, and that their
-      spread is itself an estimate;
-    * Z is standard normal and b² = max(0, SS_S / χ²_(S−1) − MS_E) / (S G), with SS_S = (S − 1) MS_S the sum of
-      squares of the seeds and MS_E the mean square of the noise, which the units already carry.
+        d̄ + √V · stretch(w),   w = √r · Z + √(1 − r) · U:
 
-    Three seeds have ten different resamples, none of which knows how uncertain a spread from three values is; so
-    their effect is drawn from the normal distribution whose variance is drawn in turn (the generalised pivot of a
-    variance component). ``docs/statistics.md`` has the calibration of this and of the plain bootstrap.
+    * U is the mean over G units drawn with replacement, of their differences averaged over seeds, standardised;
+    * Z is standard normal, for the seeds: three seeds have ten different resamples, and no tails;
+    * ``stretch`` takes a normal quantile to ``combined_t`` of the same probability, as neither three seeds nor ten
+      units know how uncertain their spread is.
 
-    Units are sorted by their difference and every draw has a mirrored twin, so that neither the order of the cases
-    nor the direction of the comparison changes the result.
+    Where units add nothing to the noise this is the t-test of the seeds' means, and where seeds add nothing that of
+    the units. ``docs/statistics.md`` has its calibration and that of the plain bootstrap.
+
+    Units are sorted by their difference and every draw of them has a mirrored twin, so that neither the order of the
+    cases nor the direction of the comparison changes the result.
     """
     squares = mean_squares(differences)
     seeds, units = squares.seeds, squares.units
     half = replicates // 2
-    normal, seed_chi, unit_chi = _factors(half, seeds, units)
+    total = squares.seed + np.maximum(0, squares.unit - squares.noise)
+    share = (squares.seed / _not_zero(total))[..., None]
     by_unit = np.sort(differences.mean(axis=-2) - squares.mean[..., None], axis=-1)
-    shift = np.empty((*squares.mean.shape, 2, half))
+    by_unit *= np.sqrt((1 - share) * units / _not_zero((by_unit**2).mean(axis=-1, keepdims=True)))
+    drawn = np.empty((*squares.mean.shape, 2, half))
     for start, weights in _weights(units, half):
         stop = start + len(weights)
-        shift[..., 0, start:stop] = by_unit @ weights.T
-        shift[..., 1, start:stop] = by_unit @ weights[:, ::-1].T
-    shift *= np.sqrt(units / unit_chi)
-    if seeds > 1:
-        variance = (seeds - 1) * squares.seed[..., None] / seed_chi - squares.noise[..., None]
-        wobble = normal * np.sqrt(np.maximum(variance, 0) / (seeds * units))
-        shift[..., 0, :] += wobble
-        shift[..., 1, :] -= wobble
-    return squares.mean[..., None] + shift.reshape(*squares.mean.shape, 2 * half)
+        drawn[..., 0, start:stop] = by_unit @ weights.T
+        drawn[..., 1, start:stop] = by_unit @ weights[:, ::-1].T
+    drawn = np.sort(drawn.reshape(*squares.mean.shape, 2 * half), axis=-1)
+    drawn += np.sqrt(share) * _normal(2 * half)
+    size = np.abs(drawn)
+    stretched = combined_t(share, _student(size, seeds - 1), _student(size, units - 1))
+    error = np.sqrt(total / (seeds * units))[..., None]
+    return squares.mean[..., None] + error * np.copysign(stretched, drawn)
 
 
-@lru_cache(maxsize=32)
-def _factors(count: int, seeds: int, units: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Z, χ²_(S−1) and χ²_(G−1), spread evenly over their joint distribution: the tails of few draws would be luck."""
-    power_of_two = int(np.ceil(np.log2(max(count, 2))))
-    even = stats.qmc.Sobol(3, rng=np.random.default_rng(_SEED)).random_base2(power_of_two)[:count]
-    even = np.clip(even, 1e-9, 1 - 1e-9)
-    normal, seed_chi, unit_chi = (
-        stats.norm.ppf(even[:, 0]),
-        stats.chi2.ppf(even[:, 1], max(seeds - 1, 1)),
-        stats.chi2.ppf(even[:, 2], max(units - 1, 1)),
-    )
-    return normal, seed_chi, unit_chi
+def _not_zero(values: np.ndarray) -> np.ndarray:
+    return np.where(values > 0, values, 1)
+
+
+@lru_cache(maxsize=8)
+def _normal(count: int) -> np.ndarray:
+    """Normal draws to go with as many sorted ones, so that the pairs fill their plane evenly.
+
+    Multiples of the golden ratio: the tails of pairs drawn at random would be luck, and the same for every study of
+    a size. The last draw is minus the first, and so on, so that the direction of the comparison does not matter.
+    """
+    even = ((np.arange(count) - (count - 1) / 2) * (np.sqrt(5) - 1) / 2 + 0.5) % 1
+    return stats.norm.ppf(even)
+
+
+def _student(normal: np.ndarray, degrees: int) -> np.ndarray:
+    """The quantiles of t for the probabilities of normal quantiles above 0, from a table."""
+    grid, table = _student_table(max(degrees, 1))
+    return np.interp(normal, grid, table)
+
+
+@lru_cache(maxsize=64)
+def _student_table(degrees: int) -> tuple[np.ndarray, np.ndarray]:
+    grid = np.linspace(1e-6, 8, 4001)
+    return grid, stats.t.isf(stats.norm.sf(grid), degrees)
 
 
 def _weights(units: int, count: int) -> Iterator[tuple[int, np.ndarray]]:

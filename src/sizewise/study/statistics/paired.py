@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sizewise.errors import BadInput
-from sizewise.study.statistics.components import Components, components, mean_squares
+from sizewise.study.statistics.components import MeanSquares, mean_squares
 from sizewise.study.statistics.interval import LEVEL, interval
 from sizewise.study.statistics.measures import Measure
 from sizewise.study.statistics.plan import Plan, plan
@@ -39,7 +39,7 @@ class Comparison:
         wilcoxon_holm: corrected likewise.
         rank_biserial: effect size, −1 to 1, positive where the loss is better.
         standardised: mean over standard deviation of the units' differences, positive where the loss is better.
-        parts: variances due to seeds, units and the rest.
+        squares: how the differences spread over seeds, units and the rest.
         needed: seeds or units that would show a difference of this size.
         identical: whether every value is the same in both.
         comparisons: how many comparisons the correction is for.
@@ -62,7 +62,7 @@ class Comparison:
     wilcoxon_holm: float
     rank_biserial: float
     standardised: float | None
-    parts: Components
+    squares: MeanSquares
     needed: Plan
     identical: bool
     comparisons: int
@@ -106,9 +106,7 @@ def compare(*scores: Scores, reference: str, groups: Mapping[str, Mapping[str, s
             p_holm=float(p_holm),
             wilcoxon_holm=float(p_wilcoxon),
             comparisons=len(found),
-            needed=plan(
-                each.parts, difference=each.estimate, seeds=each.seeds, units=each.units, comparisons=len(found)
-            ),
+            needed=plan(each.squares, difference=each.estimate, comparisons=len(found)),
         )
         for each, p_holm, p_wilcoxon in zip(found, corrected, wilcoxon, strict=True)
     ]
@@ -124,7 +122,6 @@ def _compare(scores: Scores, arm: int, reference: int, groups: Mapping[str, str]
     contributions = scores.grouped(groups)
     differences = contributions[arm, both] - contributions[reference, both]
     found = interval(differences)
-    squares = mean_squares(differences)
     ranked = unit_differences(scores, arm, reference, groups)
     standardised = standardised_difference(differences.mean(axis=0))
     sign = scores.measure.sign
@@ -146,8 +143,8 @@ def _compare(scores: Scores, arm: int, reference: int, groups: Mapping[str, str]
         wilcoxon_holm=1.0,
         rank_biserial=sign * rank_biserial(ranked),
         standardised=None if standardised is None else sign * standardised,
-        parts=components(squares),
-        needed=Plan(float(found.estimate), None, None),
+        squares=mean_squares(differences),
+        needed=Plan(float(found.estimate)),
         identical=_same(scores.values[arm, both], scores.values[reference, both]),
         comparisons=1,
     )

@@ -6,15 +6,14 @@ from functools import lru_cache
 
 import numpy as np
 from scipy import stats
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtrit
 
-from sizewise.study.statistics.components import Components
+from sizewise.study.statistics.components import Components, MeanSquares, components
+from sizewise.study.statistics.critical_value import combined_t
 
 POWER = 0.8
 MOST_SEEDS = 200
 MOST_UNITS = 100_000
-_STUDIES = 600
-_SPREADS = 100
 
 
 @dataclass(frozen=True)
@@ -24,64 +23,77 @@ class Plan:
     Attributes:
         difference: the size that is planned for.
         seeds: in all, with the units at hand; None: no number up to 200 would do.
+        fewest_seeds: where the seeds at hand differed more than seeds usually do (upper quartile).
+        most_seeds: where they differed less (lower quartile). If the difference is as said, the right number is
+            between the two in about every second study.
         units: cases or patients in all, with the seeds at hand; None: no number up to 100,000 would do.
     """
 
     difference: float
-    seeds: int | None
-    units: int | None
+    seeds: int | None = None
+    fewest_seeds: int | None = None
+    most_seeds: int | None = None
+    units: int | None = None
 
 
-def plan(
-    parts: Components, *, difference: float, seeds: int, units: int, comparisons: int = 1, only: str = "both"
-) -> Plan:
-    """Plan a study from the variance components of one that was made.
+def plan(squares: MeanSquares, *, difference: float, comparisons: int = 1) -> Plan:
+    """Plan a study from one that was made.
 
     Args:
-        parts: variances of the paired differences.
+        squares: of the paired differences.
         difference: what is to be shown, in the unit of the metric.
-        seeds: of the study at hand.
-        units: cases or patients of the study at hand.
         comparisons: how many losses are compared with the reference; the level is divided by it, as in Holm's first
             step.
-        only: ``seeds`` leaves the units out, which takes half the time; ``both``.
     """
-    if not difference or not np.isfinite(difference) or seeds < 2:  # one seed says nothing about the spread of seeds
-        return Plan(difference, None, None)
+    if not difference or not np.isfinite(difference) or squares.seeds < 2:  # one seed does not know the seeds' spread
+        return Plan(difference)
     level = 0.05 / comparisons
-    by_seeds = _smallest(lambda s: power(parts, difference, seeds=s, units=units, level=level), 2, MOST_SEEDS)
-    by_units = None
-    if only == "both":
-        by_units = _smallest(lambda g: power(parts, difference, seeds=seeds, units=g, level=level), 10, MOST_UNITS)
-    return Plan(difference, by_seeds, by_units)
+    usual, fewest, most = seeds_range(squares, difference, level=level)
+    by_units = units_needed(components(squares), difference, seeds=squares.seeds, level=level)
+    return Plan(difference, usual, fewest, most, by_units)
+
+
+def seeds_range(
+    squares: MeanSquares, difference: float, *, level: float = 0.05
+) -> tuple[int | None, int | None, int | None]:
+    """The number of seeds for the usual, a smaller and a larger variance of the seeds; see ``Plan``."""
+    usual, fewest, most = (
+        seeds_needed(components(squares, luck=luck), difference, units=squares.units, level=level)
+        for luck in (0.5, 0.75, 0.25)
+    )
+    return usual, fewest, most
+
+
+def seeds_needed(parts: Components, difference: float, *, units: int, level: float = 0.05) -> int | None:
+    """The smallest number of seeds that shows the difference with 80 % chance; None: more than 200."""
+    return _smallest(lambda seeds: power(parts, difference, seeds=seeds, units=units, level=level), 2, MOST_SEEDS)
+
+
+def units_needed(parts: Components, difference: float, *, seeds: int, level: float = 0.05) -> int | None:
+    """The smallest number of units from 10 on that shows it with 80 % chance; None: more than 100,000."""
+    return _smallest(lambda units: power(parts, difference, seeds=seeds, units=units, level=level), 10, MOST_UNITS)
 
 
 def power(parts: Components, difference: float, *, seeds: int, units: int, level: float = 0.05) -> float:
-    """The chance that ``interval``'s p-value falls below ``level``.
+    """The chance that ``interval`` shows a difference at ``level``, in the right direction.
 
-    600 studies are drawn, evenly over their distribution: the estimate is normal with variance σ_S²/S + σ_G²/G +
-    σ_E²/(S G), the seeds' mean square is (G σ_S² + σ_E²) χ²_(S−1) / (S − 1), the others are at their expectation. For
-    each the p-value of the interval follows from its pivot, without resampling.
+    The estimate is normal with variance σ_S²/S + σ_G²/G + σ_E²/(S G), the seeds' mean square is (G σ_S² + σ_E²)
+    χ²_(S−1) / (S − 1), and the other mean squares are at their expectation; the mean over 400 values of χ².
     """
-    estimate, chi, spread_chi = _draws(seeds)
     seed_square = units * parts.seed + parts.noise
-    unit_square = seeds * parts.unit + parts.noise
-    total = (unit_square + seed_square - parts.noise) / (seeds * units)
+    unit_square = seeds * parts.unit  # without the noise
+    total = seed_square + unit_square
     if total == 0:
         return 1.0
-    observed = abs(difference) + np.sqrt(total) * estimate
-    extra = np.maximum(0, (seed_square * chi)[:, None] / spread_chi - parts.noise)
-    sigma = np.sqrt((unit_square + extra) / (seeds * units))
-    p_value = 2 * ndtr(-np.abs(observed)[:, None] / sigma).mean(axis=1)
-    return float(((p_value < level) & (observed > 0)).mean())
+    observed = seed_square * _chi_square(seeds - 1) / (seeds - 1) + unit_square
+    of_seeds, of_units = stdtrit(np.array([seeds - 1.0, units - 1.0]), 1 - level / 2)
+    critical = combined_t(1 - unit_square / observed, of_seeds, of_units) * np.sqrt(observed / total)
+    return float(ndtr(abs(difference) / np.sqrt(total / (seeds * units)) - critical).mean())
 
 
 @lru_cache(maxsize=256)
-def _draws(seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    even = (np.arange(_STUDIES) + 0.5) / _STUDIES
-    spread_out = (np.arange(_STUDIES) + 0.5) * (np.sqrt(5) - 1) / 2 % 1  # with ``even``, fills the square evenly
-    spreads = (np.arange(_SPREADS) + 0.5) / _SPREADS
-    return stats.norm.ppf(even), stats.chi2.ppf(spread_out, seeds - 1), stats.chi2.ppf(spreads, seeds - 1)
+def _chi_square(degrees: int) -> np.ndarray:
+    return stats.chi2.ppf((np.arange(400) + 0.5) / 400, degrees)
 
 
 def _smallest(chance: Callable[[int], float], low: int, high: int) -> int | None:

@@ -75,10 +75,7 @@ def _not_shown(c: Comparison) -> str:
 
 def _needed(c: Comparison) -> str:
     if c.needed.seeds is not None and c.needed.seeds > c.seeds:
-        more = c.needed.seeds - c.seeds
-        return (
-            f"If the difference is as large as it looks, about {more} more seed{_s(more)} would be needed to show it."
-        )
+        return f"If the difference is as large as it looks, {_more_seeds(c)} would be needed to show it."
     if c.needed.seeds is not None:
         return "If the difference is as large as it looks, another study of this size would probably show it."
     unit = _unit(c)
@@ -88,6 +85,15 @@ def _needed(c: Comparison) -> str:
             f"{c.needed.units} {unit}s would be needed to show it."
         )
     return f"It is too small for any number of seeds up to {MOST_SEEDS} or of {unit}s up to {MOST_UNITS:,} to show."
+
+
+def _more_seeds(c: Comparison) -> str:
+    """A range, as few seeds know their own spread only roughly; it holds the truth in every second study."""
+    fewest = max(1, (c.needed.fewest_seeds or 0) - c.seeds)
+    if c.needed.most_seeds is None:
+        return f"at least {fewest} more seed{_s(fewest)}"
+    most = c.needed.most_seeds - c.seeds
+    return f"about {fewest} more seed{_s(most)}" if fewest == most else f"about {fewest} to {most} more seeds"
 
 
 def _one_seed(c: Comparison) -> str:
