@@ -53,7 +53,7 @@ def gpu_step(prepared: Prepared, where: str, formula: Formula, logits: Tensor, t
     if plan is UNSEEN:
         if logits.is_cuda and torch.cuda.is_current_stream_capturing():
             return None  # someone else's graph is being captured: no time to compile
-        plan = make_plan(prepared, where, formula, logits, target, mask)
+        plan = make_plan(prepared, where, formula, logits, target, mask, key)
         if len(prepared.plans) >= MOST_PLANS:
             prepared.plans.clear()
         prepared.plans[key] = plan
@@ -78,7 +78,7 @@ def form_of(logits: Tensor, target: Tensor, mask: Tensor | None) -> tuple:
 
 
 def make_plan(
-    prepared: Prepared, where: str, formula: Formula, logits: Tensor, target: Any, mask: Any
+    prepared: Prepared, where: str, formula: Formula, logits: Tensor, target: Any, mask: Any, form: tuple
 ) -> "StepPlan | None":
     """Check the input, and prepare its steps; None for input or formulas that the plan does not cover."""
     logits, target, mask = prepare(where, logits, target, mask, prepared.ignore_index, prepared.activation)
@@ -88,7 +88,7 @@ def make_plan(
         kernel = formula_kernel(prepared, formula, logits)
         if kernel is None or not kernel.takes(logits.shape[0]):
             return None
-        return StepPlan(prepared, kernel, logits, target, mask)
+        return StepPlan(prepared, kernel, logits, target, mask, form)
 
 
 def formula_kernel(prepared: Prepared, formula: Formula, logits: Tensor) -> "FormulaKernel | None":
@@ -112,16 +112,22 @@ class StepPlan:
     """The launches of a step for input of one form."""
 
     def __init__(
-        self, prepared: Prepared, kernel: "FormulaKernel", logits: Tensor, target: Tensor, mask: Tensor | None
+        self,
+        prepared: Prepared,
+        kernel: "FormulaKernel",
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        form: tuple,
     ) -> None:
         from sizewise.stats.kernels.call import BackwardCall, ForwardCall
         from sizewise.stats.kernels.label_errors import record_of
 
-        self.reading = prepared.reading
+        self.form, self.reading = form, prepared.reading
         kinds, parameters = prepared.reading[2:]
         options = (prepared.ignore_index, prepared.sigmoid, list(zip(kinds, parameters, strict=True)))
         self.sums = ForwardCall(logits, target, mask, *options)
-        self.formula, self.inputs = kernel.launch(logits.shape[0]), kernel.inputs
+        self.formula, self.inputs, self.mirrors = kernel.launch(logits.shape[0]), kernel.inputs, kernel.mirrors
         self.gradient = BackwardCall(logits, target, mask, torch.empty_like(logits), *options, has_upstream=True)
         self.record = record_of(logits.device)
         self.device = logits.get_device()
@@ -134,6 +140,8 @@ class StepPlan:
         with on_device_of(logits):
             stream = current_stream(self.device)
             sums = self.sums(logits, target, mask, self.record.tensor, stream=stream)
+            for mirror in self.mirrors:
+                mirror.refresh()
             coefficients = torch.empty_like(sums)
             value = torch.empty((), dtype=sums.dtype, device=sums.device)
             self.formula(sums, value, coefficients, *self.inputs, stream=stream)
@@ -176,7 +184,9 @@ class Step(torch.autograd.Function):
         logits, target, mask, coefficients = ctx.saved_tensors
         (upstream,) = gradients
         plan: StepPlan = ctx.plan
-        if torch.is_grad_enabled():  # a second derivative is wanted, and the operator says that there is none
+        # The operator says that there is no second derivative; and it takes tensors that hooks, as those that keep them
+        # on the CPU between the passes, brought back in another layout.
+        if torch.is_grad_enabled() or form_of(logits, target, mask) != plan.form:
             mask = None if mask is None else mask.view(plan.mask_shape)
             arguments = (logits, target.view(plan.target_shape), mask, *plan.reading)
             return region_gradient(coefficients * upstream, *arguments), None, None, None

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 class Prepared:
     """What a step needs to know of a criterion, as long as none of its options changes.
 
-    The weights λ and all other buffers may change in place: the kernel reads them where they lie. Weights that were
-    left on the CPU are numbers in its source, so they are compared.
+    The weights λ and all other buffers may change in place: the kernel reads them where they lie.
     """
 
     def __init__(self, criterion: nn.Module) -> None:
@@ -30,15 +29,11 @@ class Prepared:
         for holder in (held for one in modules for held in (one._modules, one._buffers)):
             self.watched += [(holder, name, value) for name, value in holder.items()]
             self.lengths.append((holder, len(holder)))
-        buffers = [(one, name, tensor) for one in modules for name, tensor in one._buffers.items()]
+        buffers = [(one, tensor) for one in modules for tensor in one._buffers.values() if tensor is not None]
+        self.tensors = [tensor for _, tensor in buffers]
+        # λ may stay on the CPU; all else would have to be copied in every step.
         weights = getattr(criterion, "weights", None)
-        self.numbers, devices = [], set()
-        for one, _, tensor in buffers:
-            if tensor is not None and one is weights and tensor.device.type == "cpu":
-                self.numbers.append((tensor, tensor.item()))
-            elif tensor is not None:
-                devices.add(tensor.device)
-        self.devices = devices
+        self.devices = {tensor.device for one, tensor in buffers if one is not weights or tensor.device.type != "cpu"}
         wanted: Sequence[Field] = criterion.fields  # type: ignore[assignment]
         self.fields = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *wanted)))
         self.ignore_index: Any = criterion.ignore_index
@@ -49,11 +44,14 @@ class Prepared:
         self.reading = (self.ignore_index, self.sigmoid, kinds, parameters)
         self.plans: dict[tuple, StepPlan | None] = {}
         self.formulas: dict[tuple, FormulaKernel | None] = {}
-        # Ranks must meet in every call, and what a term of someone else's does besides its formula is not known.
-        self.known = all(
-            type(one).__module__.startswith(("sizewise.", "torch.nn.")) and getattr(one, "scope", "") != "global"
+        # Ranks must meet in every call; what a term of someone else's does besides its formula is not known; parameters
+        # are learned; and a replica of DataParallel lives for one call, in which no kernel pays.
+        self.known = not getattr(criterion, "_is_replica", False) and all(
+            type(one).__module__.startswith(("sizewise.", "torch.nn."))
+            and getattr(one, "scope", "") != "global"
+            and not one._parameters
             for one in modules
-        ) and not any(tensor is not None and tensor.requires_grad for _, _, tensor in buffers)
+        )
 
     def is_current(self, criterion: nn.Module) -> bool:
         """Whether the criterion is still the same, but for the values of its buffers."""
@@ -62,11 +60,15 @@ class Prepared:
         for holder, name, value in self.watched:
             if holder.get(name) is not value:
                 return False
-        for holder, length in self.lengths:
+        for holder, length in self.lengths:  # a generator takes longer  # noqa: SIM110
             if len(holder) != length:
                 return False
-        return not any(tensor.item() != number for tensor, number in self.numbers)
+        return True
 
     def takes(self, logits: Tensor) -> bool:
         """Whether the formula may become a kernel for these logits."""
-        return self.known and (not self.devices or self.devices == {logits.device})
+        return (
+            self.known
+            and (not self.devices or self.devices == {logits.device})
+            and not any(tensor.requires_grad for tensor in self.tensors)  # learned, through the graph of the formula
+        )

@@ -114,7 +114,7 @@ def one_node() -> None:
         many = sw.loss("RCE").cuda()
         close(fast(many, logits, target), plain(many, logits, target))
         assert len(many._prepared().plans) == 1
-    on_cpu = sw.loss("RCE")  # its weights are numbers in the kernel
+    on_cpu = sw.loss("RCE")  # its weights are mirrored on the device
     same(on_cpu, 1)
     on_cpu.weights["SizeL1"] = 0.5
     same(on_cpu, 1)

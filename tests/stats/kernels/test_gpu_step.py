@@ -15,7 +15,8 @@ from kernel_cases import Case, build  # noqa: E402
 
 import sizewise as sw  # noqa: E402
 from sizewise import criterion as criterion_module  # noqa: E402
-from sizewise.stats.kernels import launch  # noqa: E402
+from sizewise.stats.formula.write import Writer  # noqa: E402
+from sizewise.stats.kernels import call, launch  # noqa: E402
 from sizewise.stats.prepared import Prepared  # noqa: E402
 
 DEVICE = "cuda" if ON_GPU else "cpu"
@@ -64,6 +65,17 @@ def test_hooks_of_checkpointing_do_not_see_the_inner_graph(step):
     assert seen == [logits.shape, (2, 5, 6), (4, 2, 3)]
 
 
+def test_hooks_may_bring_tensors_back_in_another_layout(step):
+    # torch.autograd.graph.save_on_cpu does so: the classes were last in memory, and come back first
+    target = example()[1]
+    logits = torch.randn(2, 5, 6, 3, device=DEVICE).movedim(-1, 1).requires_grad_()
+    criterion = sw.loss("RCE").to(DEVICE)
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.contiguous(), lambda tensor: tensor):
+        _, gradient = step(criterion, logits, target, upstream=-3.0)
+    plain = criterion.total(criterion.terms(logits, target))
+    torch.testing.assert_close(gradient, torch.autograd.grad(-3 * plain, logits)[0])
+
+
 class Marked(torch.Tensor):
     """As MONAI's MetaTensor."""
 
@@ -104,7 +116,6 @@ CHANGES = {
     "a term": lambda criterion: criterion.parts.update({"Dice": sw.Dice(smooth=2.0)}),
     "a buffer": lambda criterion: setattr(criterion.parts["Dice"].choice, "class_weight", torch.ones(3)),
     "the ignored label": lambda criterion: setattr(criterion, "ignore_index", 255),
-    "a weight that stayed on the CPU": lambda criterion: criterion.weights.__setitem__("Dice", 0.5),
 }
 
 
@@ -130,6 +141,54 @@ def test_copies_prepare_for_themselves():
     assert criterion._prepared() is prepared
 
 
+def test_a_weight_that_stayed_on_the_cpu_needs_no_new_kernel(step, monkeypatch):
+    monkeypatch.setattr(Writer, "is_elsewhere", lambda self, tensor: tensor.dim() == 0)
+    logits, target = example()
+    criterion = sw.CrossEntropy() + 0.1 * sw.Dice()
+    step(criterion, logits, target)
+    prepared = criterion._prepared()
+    (plan,) = prepared.plans.values()
+    criterion.weights["Dice"] = 0.5
+    loss, _ = step(criterion, logits, target)
+    assert criterion._prepared() is prepared
+    assert list(prepared.plans.values()) == [plan]
+    torch.testing.assert_close(loss, criterion.total(criterion.terms(logits, target)).detach())
+
+
+def test_weights_that_become_learned_get_their_gradient(monkeypatch):
+    logits, target = example()
+    monkeypatch.setattr(criterion_module, "steps_on_gpu", lambda logits: True)
+    criterion = sw.loss("RCE").to(DEVICE)
+    criterion(logits, target)
+    weight = criterion.weights["SizeL1"].requires_grad_()
+    criterion(logits, target).backward()
+    torch.testing.assert_close(weight.grad.float(), criterion.terms(logits, target)["SizeL1"].detach())
+    dice = sw.Dice(class_weight=[1, 2, 3]).to(DEVICE)
+    dice(logits, target)
+    dice.choice.class_weight = torch.nn.Parameter(dice.choice.class_weight)
+    dice(logits, target).backward()
+    assert dice.choice.class_weight.grad.any()
+
+
+def test_weights_made_in_inference_mode_serve_to_evaluate(monkeypatch):
+    logits, target = example()
+    monkeypatch.setattr(criterion_module, "steps_on_gpu", lambda logits: True)
+    with torch.inference_mode():
+        criterion = sw.loss("RCE").to(DEVICE)
+    with torch.no_grad():
+        torch.testing.assert_close(criterion(logits, target), sw.loss("RCE").to(DEVICE)(logits, target))
+
+
+def test_what_programs_found_wrong_is_joined_for_any_number_of_them(monkeypatch):
+    # one program, 3 fields and 3 classes leave an odd number of float32 in the workspace
+    monkeypatch.setattr(call, "MOST_STRAYS", 0)
+    monkeypatch.setattr(launch, "_forward_calls", {})
+    arguments = (None, None, False, [0, 1, 4], [0.0, 0.0, 1.0])
+    logits, target = torch.zeros(1, 3, 2, 2, device=DEVICE), torch.zeros(1, 1, 2, 2, dtype=torch.int64, device=DEVICE)
+    counts = launch.region_sums(logits, target, *arguments)[0]
+    assert counts.tolist() == [[4, 0, 0]]
+
+
 class Restless(sw.Dice):
     """A term of someone else's, whose value may depend on anything."""
 
@@ -142,6 +201,7 @@ def test_only_known_formulas_on_the_logits_device_become_kernels():
     assert Prepared(sw.loss("RCE", class_weight=[1, 2]).to("meta")).takes(logits)
     assert not Prepared(sw.loss("RCE", scope="global")).takes(logits)
     assert not Prepared(sw.Loss(sw.CrossEntropy() + Restless())).takes(logits)
+    assert not Prepared(sw.loss("RCE")._replicate_for_data_parallel()).takes(logits)
     learned = sw.loss("RCE")
     learned.weights["SizeL1"].requires_grad_()
     assert not Prepared(learned).takes(logits)

@@ -37,10 +37,11 @@ class FormulaKernel:
             raise Unsupported("too many classes")
         try:
             recording = record(formula, fields, torch.ones(shape, dtype=like.dtype, device=like.device))
-        except ValueError as error:  # proportions given for each image of a batch
+        except (ValueError, RuntimeError) as error:
+            # Proportions given for each image of a batch; weights made in inference mode, which no graph may save.
             raise Unsupported(str(error)) from error
         writer = Writer(recording)
-        self.inputs = writer.inputs
+        self.inputs, self.mirrors = writer.inputs, writer.mirrors
         self.classes, self.regions = classes, 2 if sigmoid else 1
         self.kernel = compiled(writer.source(NAME))
         self.launches: dict[int, Launch] = {}

@@ -71,6 +71,8 @@ def expand(writer: "Writer", operation: Operation, value: Value) -> list[Value]:
     for place, dim in enumerate(wanted):
         old = place - len(wanted) + len(value.dims)
         keeps = old >= 0 and value.dims[old].size == dim.size
+        if old >= 0 and not keeps and value.dims[old].axis:
+            raise Unsupported("one place of an axis is repeated")
         dims.append(value.dims[old] if keeps else dim)
     return [value.with_dims(tuple(dims))]
 
@@ -178,7 +180,7 @@ def stack(writer: "Writer", operation: Operation) -> list[Value]:
     if place == 0 and len(parts) == writer.fields and result.dim() == (4 if writer.sigmoid else 3):
         return [Value("", (), "float", planes=tuple(writer.value_of(one) for one in tensors))]
     axis = writer.dims_of(result.shape, outer=False)[place].axis
-    if axis == "k":
+    if axis == "k" or len(parts) == 1:
         return [_classes(writer, parts, place)]
     if axis == "r" and len(parts) == 2:
         first, second = (writer.value_of(one) for one in tensors)
@@ -190,15 +192,24 @@ def stack(writer: "Writer", operation: Operation) -> list[Value]:
 
 
 def _classes(writer: "Writer", parts: list[Value], place: int) -> Value:
-    """Slices of one value along k, side by side: some of its classes, or each in its place and 0 elsewhere."""
+    """Slices of one value along k, side by side: some of its classes, or each in its place and 0 elsewhere.
+
+    What is the same all along k, as weights of the two regions of any sigmoid channel, has no slices, just itself.
+    """
     used = [index for index, one in enumerate(parts) if one.constant != 0]
     sources = [one if one.piece is None else one.piece[0] for one in (parts[index] for index in used)]
     if not used or any(source.code != sources[0].code for source in sources):
         raise Unsupported("different tensors are stacked")
+    pieces = [piece for index in used if (piece := parts[index].piece) is not None]
+    if any(axis != "k" for _, axis, _ in pieces):
+        raise Unsupported("slices change their axis")
     dims = list(parts[used[0]].dims)
-    ids = tuple(piece[2] for index in used if (piece := parts[index].piece) is not None)
+    ids = tuple(id for _, _, id in pieces)
     if len(ids) == len(parts):  # all of them are slices
         dims.insert(place, Dim(len(parts), "k", None if ids == tuple(range(writer.classes)) else ids))
+        return Value(sources[0].code, tuple(dims), sources[0].kind)
+    if len(used) == len(parts) and not ids:  # the same for every class
+        dims.insert(place, Dim(len(parts), "k", UNKNOWN) if len(parts) > 1 else Dim(1))
         return Value(sources[0].code, tuple(dims), sources[0].kind)
     if len(parts) != writer.classes or (ids and ids != tuple(used)):
         raise Unsupported("slices change their places")

@@ -70,6 +70,8 @@ def merged(dims: list[Dim], size: int) -> Dim:
     for dim in dims:
         if not dim.axis:
             continue
+        if dim.size != size:
+            raise Unsupported(f"one place of {dim.axis} meets several")
         if chosen.axis and chosen.axis != dim.axis:
             raise Unsupported(f"axes {chosen.axis} and {dim.axis} meet")
         if chosen.axis and UNKNOWN not in (chosen.ids, dim.ids) and chosen.ids != dim.ids:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from sizewise.stats.formula.expressions import ELEMENTWISE, number
+from sizewise.stats.formula.mirror import Mirror
 from sizewise.stats.formula.record import Operation, Recording
 from sizewise.stats.formula.shapes import SHAPING
 from sizewise.stats.formula.values import UNKNOWN, Dim, Ids, Unsupported, Value, kind_of, merged, where_it_lies
@@ -37,8 +38,9 @@ class Writer:
         self.lines: list[str] = []
         self.values: dict[tuple, Value] = {}
         self.inputs: list[Tensor] = []
+        self.mirrors: list[Mirror] = []
         self.fields, self.images, self.classes = recording.sums.shape[:3]
-        self.sigmoid, self.on_cpu = recording.sums.dim() == 4, recording.sums.device.type == "cpu"
+        self.sigmoid, self.device = recording.sums.dim() == 4, recording.sums.device
         planes = []
         for place in range(self.fields):
             code = self.add(f"tl.load(sums + {place} * plane + place, mask=inside, other=1.0).to(tl.float64)")
@@ -118,26 +120,31 @@ class Writer:
         known = self.values.get(where_it_lies(argument))
         if known is not None:
             return known
-        if argument.device.type == "cpu" and argument.dim() == 0 and not self.on_cpu:
-            known = self.constant(argument.item(), (), argument.dtype)  # λ that stayed on the CPU
-        else:
-            if not argument.is_contiguous():
-                raise Unsupported("an input that is not contiguous")
-            dims = self.dims_of(argument.shape, outer=True)
-            if any(dim.axis == "n" or dim.ids is not None for dim in dims):
-                raise Unsupported(f"an input of the shape {tuple(argument.shape)}")
-            place = " + ".join(self._steps(argument, dims)) or "one"
-            masks = " & ".join(dict.fromkeys(f"in_{dim.axis}" for dim in dims if dim.axis)) or "one == 0"
-            name = f"input_{len(self.inputs)}"
-            kind = kind_of(argument.dtype)
-            code = self.add(f"tl.load({name} + {place}, mask={masks}, other=1).to(tl.{_dtype(kind)})")
-            self.inputs.append(argument)
-            known = Value(code, dims, kind)
+        known = self.input(argument)
         self.keep(argument, known)
         return known
 
-    def _steps(self, tensor: Tensor, dims: tuple[Dim, ...]) -> list[str]:
-        return [f"{dim.axis} * {step}" for dim, step in zip(dims, tensor.stride(), strict=True) if dim.axis]
+    def input(self, tensor: Tensor) -> Value:
+        """A tensor that the kernel reads in every launch, so that it may change in place."""
+        if not tensor.is_contiguous():
+            raise Unsupported("an input that is not contiguous")
+        dims = self.dims_of(tensor.shape, outer=True)
+        if any(dim.axis == "n" or dim.ids is not None for dim in dims):
+            raise Unsupported(f"an input of the shape {tuple(tensor.shape)}")
+        steps = [f"{dim.axis} * {step}" for dim, step in zip(dims, tensor.stride(), strict=True) if dim.axis]
+        masks = [f"in_{dim.axis}" for dim in dims if dim.axis]
+        where = f"input_{len(self.inputs)} + {' + '.join(steps) or 'one'}"
+        kind = kind_of(tensor.dtype)
+        code = self.add(f"tl.load({where}, mask={' & '.join(masks) or 'one == 0'}, other=1).to(tl.{_dtype(kind)})")
+        if self.is_elsewhere(tensor):
+            self.mirrors.append(Mirror(tensor, self.device))
+            tensor = self.mirrors[-1].copy
+        self.inputs.append(tensor)
+        return Value(code, dims, kind)
+
+    def is_elsewhere(self, tensor: Tensor) -> bool:
+        """Whether a tensor, as λ that stayed on the CPU, cannot be read by the kernel."""
+        return tensor.device != self.device
 
     def at(self, value: Value, axis: str, place: int) -> str:
         """The block at one place along an axis."""

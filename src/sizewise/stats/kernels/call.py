@@ -151,7 +151,7 @@ class ForwardCall(Call):
         sums = torch.empty(self.sums_shape, dtype=self.dtype, device=self.device)
         self.partial_sums(logits, target, logits if mask is None else mask, workspace, stream=stream)
         if self.strays:
-            cells = workspace.view(torch.int64)[: self.strays]
+            cells = workspace[: self.strays * 8 // self.dtype.itemsize].view(torch.int64)
             highest = cells.amax()
             cells[0] = torch.where(highest != 0, highest, cells.amin())
         self.add_programs(workspace, sums, record, target, stream=stream)

@@ -11,6 +11,8 @@ from sizewise.stats.kernels.label_errors import record_of
 from sizewise.stats.kernels.layout import joint_layout
 from sizewise.stats.reference import compute_dtype
 
+# A program with ever new shapes prepares anew now and then.
+MOST_CALLS = 1024
 _forward_calls: dict[tuple, ForwardCall] = {}
 _backward_calls: dict[tuple, BackwardCall] = {}
 _same_device = nullcontext()
@@ -36,6 +38,8 @@ def region_sums(
     key = call_key(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
     call = _forward_calls.get(key)
     if call is None:
+        if len(_forward_calls) >= MOST_CALLS:
+            _forward_calls.clear()
         fields = list(zip(kinds, parameters, strict=True))
         call = _forward_calls[key] = ForwardCall(logits, target, mask, ignore_index, sigmoid, fields)
     with on_device_of(logits):
@@ -62,6 +66,8 @@ def region_gradient(
     key = (upstream is None, *call_key(walked, target, mask, ignore_index, sigmoid, kinds, parameters))
     call = _backward_calls.get(key)
     if call is None:
+        if len(_backward_calls) >= MOST_CALLS:
+            _backward_calls.clear()
         fields = list(zip(kinds, parameters, strict=True))
         call = _backward_calls[key] = BackwardCall(
             walked, target, mask, out, ignore_index, sigmoid, fields, upstream is not None
