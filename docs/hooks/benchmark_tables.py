@@ -48,12 +48,12 @@ def read(path: Path) -> Rows:
 
 def losses_table(rows: Rows) -> str:
     """A table for each dtype, and where the numbers come from."""
-    dtypes = list(dict.fromkeys((row.get("logits"), row.get("labels")) for row in rows))
+    dtypes = list(dict.fromkeys((row["logits"], row["labels"]) for row in rows))
     parts = []
     for logits, labels in dtypes:
         if len(dtypes) > 1:
             parts.append(f"{logits} logits, {labels} labels:")
-        parts.append(shapes_table([row for row in rows if row.get("logits") == logits]))
+        parts.append(shapes_table([row for row in rows if row["logits"] == logits]))
     return "\n\n".join([*parts, provenance(rows)])
 
 
