@@ -9,7 +9,8 @@ import torch
 from data.layouts.image_folder import write_image_folder
 from train.tiny_runs import CPU, train_tiny
 
-from sizewise.errors import RunFailed
+from sizewise.errors import BadInput, RunFailed
+from sizewise.metrics.table import write_cases
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
 from sizewise.train.failures import check_finite, explained, explained_prediction
@@ -38,6 +39,17 @@ ALLOCATOR = "[enforce fail at alloc_cpu.cpp:119] . DefaultCPUAllocator: can't al
 def test_sentences(error, message):
     with pytest.raises(RunFailed, match=message), explained(CONFIG, Path("run")):
         raise error
+
+
+def test_scores_that_cannot_be_written_are_a_failed_run(monkeypatch, tmp_path):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sizewise.metrics.table.os.fsync", full)
+    with pytest.raises(RunFailed, match=r"is full\. Free some space, and continue"), explained(CONFIG, tmp_path):
+        write_cases(tmp_path / "cases.csv", [])
+    with pytest.raises(BadInput, match="no such file"), explained(CONFIG, tmp_path):
+        raise BadInput("no such file")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from sizewise.errors import RunFailed
+from sizewise.errors import BadInput, RunFailed
 from sizewise.train.config import RunConfig
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -26,8 +26,9 @@ def explained(config: RunConfig, folder: Path) -> Iterator[None]:
             f"a process that scores test cases was killed, most likely for lack of memory. {folder} is intact: "
             "continue with --resume."
         ) from error
-    except OSError as error:
-        what = unwritable(error, folder)
+    except (OSError, BadInput) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__  # tables say it themselves
+        what = unwritable(cause, folder) if isinstance(cause, OSError) else ""
         if not what:
             raise
         raise RunFailed(f"{what}, and continue with --resume. {what_is_saved(folder)}") from error
