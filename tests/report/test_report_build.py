@@ -277,6 +277,7 @@ def test_the_patients_of_label_maps_can_be_told(tmp_path):
         (["--pred", "a=b", "--pred", "a=b", "--target", "c"], "given twice"),
         (["--pred", "a=b", "--target", "c", "--reference", "d"], "must be one of a, got 'd'"),
         (["no-such-folder"], "is not a folder"),
+        (["study", "--groups", "g.csv", "--jobs", "2"], "--groups, --jobs goes with --pred"),
     ],
 )
 def test_wrong_use_gets_a_sentence(arguments, sentence):

@@ -7,8 +7,9 @@ import pytest
 from PIL import Image
 
 from sizewise.train.curves import draw_curves
-from sizewise.train.history import Board, clock, epoch_line, epoch_row, read_history, write_history
+from sizewise.train.history import Board, epoch_line, epoch_row, read_history, write_history
 from sizewise.train.validation import Validation
+from sizewise.wording import clock
 
 FOUND = Validation(
     loss=0.5, terms={"CrossEntropy": 0.4}, dsc=(0.25, math.nan), dsc_pooled=(0.5, 0.125), size_error=(-0.5, 0.0)

@@ -32,11 +32,21 @@ def command(
     jobs: Annotated[int | None, typer.Option(help="With --pred: processes. Default: one per core.")] = None,
 ) -> None:
     """Make the report of a study again, or one of label maps that came from elsewhere."""
-    from sizewise.cli.report_screen import choose_source, show_report
+    from sizewise.cli.report_screen import choose_source, refuse_scoring, show_report
     from sizewise.cli.show import show_findings_of
     from sizewise.report.build import build_report
 
     predictions = choose_source(study, pred or [], target)
+    scoring = {
+        "--groups": groups is not None,
+        "--nsd-tolerance": nsd_tolerance != 1.0,
+        "--classes": classes is not None,
+        "--ignore-index": ignore_index is not None,
+        "--spacing": spacing != "1,1",
+        "--jobs": jobs is not None,
+    }
+    if not predictions:
+        refuse_scoring(study, [name for name, given in scoring.items() if given])
     if predictions:
         from sizewise.cli.evaluate_screen import parse_ids, parse_numbers
         from sizewise.report.label_maps import write_label_map_study

@@ -29,6 +29,13 @@ def choose_source(study: Path | None, pred: Sequence[str], target: Path | None) 
     return folders
 
 
+def refuse_scoring(study: Path | None, options: Sequence[str]) -> None:
+    """A study was scored when its runs ended: options about scoring would be ignored, so they are an error."""
+    if options:
+        names = ", ".join(options)
+        raise BadInput(f"report: {names} goes with --pred; '{study}' was scored when its runs ended. Leave it out.")
+
+
 def show_report(page: Path) -> None:
     """Say where everything is."""
     folder = page.parent

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sizewise.progress import no_bars
 from sizewise.study.folder import RunState, run_state
 from sizewise.study.grid import PlannedRun
+from sizewise.wording import clock
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -100,14 +101,3 @@ class Screen:
             said = f"failed: {state.error[:60]}" if state.word == "failed" else state.word
             table.add_row(run.name, escape(said), f"{state.epoch}/{run.config.epochs}", f"{state.seconds:.0f}")
         return table
-
-
-def clock(seconds: float) -> str:
-    """A time span.
-
-    >>> clock(75), clock(3 * 3600 + 62)
-    ('1:15', '3:01:02')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

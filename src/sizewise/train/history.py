@@ -9,6 +9,7 @@ from typing import Any
 
 from sizewise.train.run_folder import write_atomically
 from sizewise.train.validation import Validation
+from sizewise.wording import clock
 
 Row = dict[str, float]
 
@@ -67,17 +68,6 @@ def epoch_line(row: Row, *, epochs: int, seconds_left: float) -> str:
         parts += [f"val loss {row['val_loss']:.4f}", f"val DSC {row['val_dsc']:.4f}"]
     parts += [f"lr {row['learning_rate']:.3g}", f"{row['seconds']:.1f} s", f"{clock(seconds_left)} left"]
     return "  ".join(parts)
-
-
-def clock(seconds: float) -> str:
-    """A time span for the screen.
-
-    >>> clock(75), clock(3 * 3600 + 61)
-    ('1:15', '3:01:01')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 class Board:

@@ -2,21 +2,15 @@
 
 import pytest
 import torch
+from kernel_device import DEVICE
+from sampling import grid, sample
 
-triton = pytest.importorskip("triton", reason="the kernels are written in Triton, which is not installed")
-ON_GPU = torch.cuda.is_available()
-if not ON_GPU and isinstance(triton.language.sum, triton.JITFunction):
-    pytest.skip("Triton was imported before TRITON_INTERPRET=1 was set", allow_module_level=True)
+import sizewise as sw
+from sizewise.stats.formula.kernel import MOST_SUMS, FormulaKernel
+from sizewise.stats.formula.record import value_and_coefficients
+from sizewise.stats.formula.values import Unsupported
+from sizewise.stats.prepared import Prepared
 
-from sampling import grid, sample  # noqa: E402
-
-import sizewise as sw  # noqa: E402
-from sizewise.stats.formula.kernel import MOST_SUMS, FormulaKernel  # noqa: E402
-from sizewise.stats.formula.record import value_and_coefficients  # noqa: E402
-from sizewise.stats.formula.values import Unsupported  # noqa: E402
-from sizewise.stats.prepared import Prepared  # noqa: E402
-
-DEVICE = "cuda" if ON_GPU else "cpu"
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, in the interpreter
 
 TERMS = {

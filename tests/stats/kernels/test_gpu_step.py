@@ -5,21 +5,15 @@ import pickle
 
 import pytest
 import torch
+from kernel_cases import Case, build
+from kernel_device import DEVICE
 
-triton = pytest.importorskip("triton", reason="the kernels are written in Triton, which is not installed")
-ON_GPU = torch.cuda.is_available()
-if not ON_GPU and isinstance(triton.language.sum, triton.JITFunction):
-    pytest.skip("Triton was imported before TRITON_INTERPRET=1 was set", allow_module_level=True)
+import sizewise as sw
+from sizewise import criterion as criterion_module
+from sizewise.stats.formula.write import Writer
+from sizewise.stats.kernels import call, launch
+from sizewise.stats.prepared import Prepared
 
-from kernel_cases import Case, build  # noqa: E402
-
-import sizewise as sw  # noqa: E402
-from sizewise import criterion as criterion_module  # noqa: E402
-from sizewise.stats.formula.write import Writer  # noqa: E402
-from sizewise.stats.kernels import call, launch  # noqa: E402
-from sizewise.stats.prepared import Prepared  # noqa: E402
-
-DEVICE = "cuda" if ON_GPU else "cpu"
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, in the interpreter
 
 

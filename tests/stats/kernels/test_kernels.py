@@ -2,19 +2,13 @@
 
 import pytest
 import torch
+from kernel_cases import FIELD_SETS, LABEL_DTYPES, LAYOUTS, Case, build, judge
+from kernel_device import DEVICE, ON_GPU
+from sampling import sample
 
-triton = pytest.importorskip("triton", reason="the kernels are written in Triton, which is not installed")
-ON_GPU = torch.cuda.is_available()
-if not ON_GPU and isinstance(triton.language.sum, triton.JITFunction):
-    pytest.skip("Triton was imported before TRITON_INTERPRET=1 was set", allow_module_level=True)
+from sizewise.stats import reference
+from sizewise.stats.kernels import label_errors, launch
 
-from kernel_cases import FIELD_SETS, LABEL_DTYPES, LAYOUTS, Case, build, judge  # noqa: E402
-from sampling import sample  # noqa: E402
-
-from sizewise.stats import reference  # noqa: E402
-from sizewise.stats.kernels import label_errors, launch  # noqa: E402
-
-DEVICE = "cuda" if ON_GPU else "cpu"
 # The interpreter computes with numpy, which warns about log 0 and about a NaN that goes nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
