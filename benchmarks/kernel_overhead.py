@@ -10,11 +10,11 @@ import time
 
 import torch
 from kernel_tuning import copy_bandwidth, median_us
+from sizewise.stats.gpu_step import form_of
 from torch.nn import functional
 
 import sizewise as sw
 from sizewise.stats import gpu_step
-from sizewise.stats.gpu_step import form_of
 from sizewise.stats.kernels import launch
 from sizewise.stats.operator import region_gradient, region_sums
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from sizewise.checks import check_number
-from sizewise.criterion import Criterion
+from sizewise.criterion.criterion import Criterion
+from sizewise.criterion.step import Taken, take_step, with_total
 from sizewise.stats.region_stats import RegionStats
 
 
@@ -41,7 +42,8 @@ class DeepSupervision(nn.Module):
 
     def forward(self, outputs: Sequence[Tensor], target: Any, mask: Any = None) -> Tensor:
         """The weighted loss of all levels; arguments as for :meth:`terms`."""
-        return self.criterion.total(self.terms(outputs, target, mask))
+        totals = [taken.total for taken in self._levels(outputs, target, mask)]
+        return sum(totals[1:], totals[0])
 
     def terms(self, outputs: Sequence[Tensor], target: Any, mask: Any = None) -> dict[str, Tensor]:
         """Each term's value, averaged over the levels with their weights.
@@ -51,24 +53,29 @@ class DeepSupervision(nn.Module):
             target: the full-resolution target, sampled down here to the nearest pixel, or a list with one per level.
             mask: likewise.
         """
+        levels = self._levels(outputs, target, mask)
+        values = {
+            name: sum((level.terms[name] for level in levels[1:]), value) for name, value in levels[0].terms.items()
+        }
+        totals = [level.total for level in levels]
+        return with_total(values, sum(totals[1:], totals[0]), self.criterion)
+
+    def _levels(self, outputs: Sequence[Tensor], target: Any, mask: Any) -> list[Taken]:
+        """The step of each level that has a weight, with that weight in its values."""
         if isinstance(outputs, Tensor):
             outputs = [outputs]
         weights = self._level_weights(len(outputs))
         targets, masks = per_level("target", target, outputs), per_level("mask", mask, outputs)
-        totals: dict[str, Tensor] = {}
-        full: RegionStats | None = None
-        for level, weight in enumerate(weights):
-            if weight == 0 and level > 0:
-                continue
-            stats = self.criterion.stats(outputs[level], targets[level], masks[level])
-            full = stats.detach() if full is None else full
-            if weight == 0:
-                continue  # the full resolution has been read for its proportions alone
-            if level > 0:
-                stats = stats.with_size_truth(full)
-            for name, value in self.criterion.terms_from_stats(stats).items():
-                totals[name] = totals[name] + weight * value if name in totals else weight * value
-        return totals
+        taken: list[Taken] = []
+        truth: RegionStats | None = None
+        if weights[0] == 0:  # the full resolution is read for its proportions alone
+            with torch.no_grad():
+                truth = self.criterion.stats(outputs[0], targets[0], masks[0])
+        for output, level_target, level_mask, weight in zip(outputs, targets, masks, weights, strict=True):
+            if weight > 0:
+                taken.append(take_step(self.criterion, output, level_target, level_mask, truth=truth, scale=weight))
+                truth = taken[0].stats.detach() if truth is None else truth
+        return taken
 
     def _level_weights(self, levels: int) -> list[float]:
         if levels == 0:

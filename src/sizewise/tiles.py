@@ -6,8 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sizewise.criterion import Criterion
-from sizewise.stats.region_stats import RegionStats
+from sizewise.criterion.criterion import Criterion
+from sizewise.criterion.plain_step import evaluate
+from sizewise.criterion.snapshot import Snapshot
+from sizewise.stats.inputs import prepare
+from sizewise.stats.operator import region_gradient, region_sums
 
 Tile = tuple[Any, Tensor] | tuple[Any, Tensor, Tensor]
 
@@ -16,8 +19,9 @@ def tiled_backward(criterion: Criterion, model: Callable[[Any], Tensor], tiles: 
     """Add the gradient of the loss of a whole image, given in tiles, to the model's parameters.
 
     Two passes: the first adds up the region statistics of all tiles without a graph; the loss of the sum gives the
-    coefficients ∂L/∂field; the second runs each tile again and sends those coefficients back through it. The result is
-    that of one pass over the whole image (up to the network's own dependence on what lies outside a tile).
+    coefficients ∂L/∂field; the second runs each tile again and sends the gradient that follows from them back through
+    it. The result is that of one pass over the whole image (up to the network's own dependence on what lies outside a
+    tile).
 
     Args:
         criterion: any criterion.
@@ -44,21 +48,38 @@ def tiled_backward(criterion: Criterion, model: Callable[[Any], Tensor], tiles: 
             "tiled_backward: tiles is gone through twice, got a generator or iterator. Pass a list, or an object whose "
             "__iter__ starts anew."
         )
+    snapshot = criterion.snapshot()
     devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+    total: Tensor | None = None
     with torch.random.fork_rng(devices=devices), torch.no_grad():
-        total = sum((_stats(criterion, model, tile) for tile in tiles), start=0)
-    if not isinstance(total, RegionStats):
+        for tile in tiles:
+            sums = region_sums(*_input(snapshot, model, tile), *snapshot.reading)
+            if total is not None and total.shape != sums.shape:
+                raise ValueError(
+                    f"tiled_backward: every tile must be of the same images and classes, got sums of shape "
+                    f"{tuple(total.shape[1:])} and {tuple(sums.shape[1:])}."
+                )
+            total = sums if total is None else total + sums
+    if total is None:
         raise ValueError("tiled_backward: tiles is empty; pass at least one (input, target).")
-    sums = total.sums.requires_grad_()
-    with torch.enable_grad():
-        loss = criterion.from_stats(RegionStats(total.fields, sums))
-    (coefficients,) = torch.autograd.grad(loss, sums)
+    learned = snapshot.learned
+    loss, _, kept = evaluate(criterion, snapshot.fields, total, None, learned, True)
+    assert kept is not None
+    coefficients = kept.coefficients(kept.factors)
     for tile in tiles:
-        _stats(criterion, model, tile).sums.backward(coefficients)
-    return loss.detach()
+        given = _input(snapshot, model, tile)
+        given[0].backward(region_gradient(coefficients, given[0].detach(), *given[1:], *snapshot.reading))
+    for tensor, gradient in zip(learned, kept.learned[0], strict=True):
+        if gradient is not None:
+            tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
+    return loss
 
 
-def _stats(criterion: Criterion, model: Callable[[Any], Tensor], tile: Sequence[Any]) -> RegionStats:
+def _input(
+    snapshot: Snapshot, model: Callable[[Any], Tensor], tile: Sequence[Any]
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """A tile's logits, target and mask as the operator takes them."""
     if not isinstance(tile, (tuple, list)) or len(tile) not in (2, 3):
         raise ValueError("tiled_backward: each tile must be (input, target) or (input, target, mask).")
-    return criterion.stats(model(tile[0]), *tile[1:])
+    given, target, mask = (*tile, None)[:3]
+    return prepare(snapshot.label, model(given), target, mask, snapshot.ignore_index, snapshot.activation)

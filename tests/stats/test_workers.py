@@ -3,12 +3,14 @@
 import math
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
 import sizewise as sw
-from sizewise.stats import reference
+from sizewise.stats import reference, workers
 from sizewise.stats.workers import map_chunks
 
 
@@ -41,10 +43,23 @@ def test_the_same_bits_for_any_number_of_threads(threads, small_chunks, classes)
         assert torch.equal(gradient, found[0][1])
 
 
-def test_torchs_number_of_threads_stays(threads, small_chunks):
+def test_torchs_number_of_threads_is_never_touched(threads, small_chunks, monkeypatch):
     threads(3)
-    sw.loss("CE")(torch.randn(1, 3, 40, 30), torch.randint(0, 3, (1, 40, 30)))
-    assert torch.get_num_threads() == 3
+    monkeypatch.setattr(torch, "set_num_threads", lambda count: pytest.fail("that changes the whole process"))
+    inside = []
+    monkeypatch.setattr(workers, "_pools", {})  # so that the threads are started here
+    map_chunks(lambda item, _: inside.append(torch.get_num_threads()), list(range(20)), dict)
+    assert set(inside) == {1}
+    # nor does any thread that starts meanwhile take a wrong number over
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(torch.get_num_threads).result() == torch.get_num_threads() == 3
+
+
+def test_where_no_thread_can_be_told_chunks_run_one_after_the_other(threads, monkeypatch):
+    threads(2)
+    monkeypatch.setattr(workers, "can_use_one_core", lambda: False)
+    names = set(map_chunks(lambda item, _: threading.current_thread().name, list(range(20)), dict))
+    assert names == {threading.current_thread().name}
 
 
 def test_a_wrong_label_in_a_later_chunk_is_found_and_the_next_call_works(threads, small_chunks):

@@ -1,16 +1,15 @@
 """A Lightning callback that shows, while training, what each term does and where the region sizes go."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
 
-from sizewise.criterion import Criterion
+from sizewise.criterion.criterion import Criterion
+from sizewise.criterion.watch import Watch
 from sizewise.deep_supervision import DeepSupervision
 from sizewise.models.torchvision_ops import import_with_torchvision
-from sizewise.stats import fields as f
-from sizewise.stats.region_stats import take_stats
+from sizewise.stats.region_stats import RegionStats
 from sizewise.theory import decompose
 
 if TYPE_CHECKING:
@@ -28,8 +27,9 @@ else:
 class SizeLogger(Callback):
     """Logs each term of the loss, the signed size error per class and the parts of cross-entropy and log-Dice.
 
-    It watches the criterion of a LightningModule, however that calls it, and reads logits and target of a batch once
-    more on the steps that are logged: every ``log_every_n_steps`` in training, every batch in validation (their mean).
+    It watches the criterion of a LightningModule, however that calls it, and takes a few more sums along. It logs every
+    ``log_every_n_steps`` in training, and the mean over the batches in validation. Of deep supervision it sees the full
+    resolution.
 
     ======================================  ===================================================================
     logged as                               is
@@ -54,29 +54,25 @@ class SizeLogger(Callback):
     def __init__(self, *, classes: Sequence[str] | None = None, criterion: str | None = None) -> None:
         self.classes = classes
         self.criterion = criterion
-        self._watched: Criterion | None = None
-        self._seen: tuple[Tensor, Tensor, Tensor | None] | None = None
+        self._watch: Watch | None = None
+        self._seen: tuple[RegionStats, dict[str, Tensor]] | None = None
         self._wanted = False
 
     def setup(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
-        """Find the criterion and watch what it is given."""
+        """Find the criterion and watch it."""
         self.teardown(trainer, pl_module, stage)
         criterion = _find(pl_module, self.criterion)
-        original: Callable[..., Any] = criterion.stats
-
-        def watched(logits: Tensor, target: Tensor, mask: Tensor | None = None) -> Any:
-            if self._wanted and self._seen is None:  # of deep supervision the first, full resolution
-                self._seen = (logits.detach(), target, mask)
-            return original(logits, target, mask)
-
-        criterion.__dict__["stats"] = watched  # forward(), terms() and deep supervision all pass through it
-        self._watched = criterion
+        self._watch = criterion.watch(self._look, fields=("nll", "overlap", "size"))
 
     def teardown(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
         """Leave the criterion as it was."""
-        if self._watched is not None:
-            self._watched.__dict__.pop("stats", None)
-        self._watched = self._seen = None
+        if self._watch is not None:
+            self._watch.remove()
+        self._watch = self._seen = None
+
+    def _look(self, stats: RegionStats, terms: dict[str, Tensor]) -> None:
+        if self._wanted and self._seen is None:  # of deep supervision the first, full resolution
+            self._seen = (stats, terms)
 
     def on_train_batch_start(self, trainer: "Trainer", pl_module: "LightningModule", *_: Any) -> None:
         self._wanted = _logs_this_batch(trainer)
@@ -100,22 +96,11 @@ class SizeLogger(Callback):
             values,
             on_step=on_step,
             on_epoch=not on_step,
-            batch_size=len(seen[0]),
+            batch_size=seen[0].sums.shape[1],
             sync_dist=trainer.world_size > 1,
         )
 
-    @torch.no_grad()
-    def _values(self, logits: Tensor, target: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
-        criterion = cast(Criterion, self._watched)
-        stats = take_stats(
-            criterion.label,
-            logits,
-            target,
-            mask,
-            ignore_index=criterion.ignore_index,
-            activation=criterion.activation,
-            fields=tuple(dict.fromkeys((*criterion.fields, f.NLL, f.OVERLAP, f.SIZE))),
-        )
+    def _values(self, stats: RegionStats, terms: dict[str, Tensor]) -> dict[str, Tensor]:
         found = decompose(stats)
         names = [str(name) for name in (range(found.true.shape[1]) if self.classes is None else self.classes)]
         if len(names) != found.true.shape[1]:
@@ -123,7 +108,7 @@ class SizeLogger(Callback):
                 f"SizeLogger: classes names {len(names)} classes, {', '.join(names)}, and the network has "
                 f"{found.true.shape[1]} channels."
             )
-        values = {f"term/{name}": value for name, value in criterion.terms_from_stats(stats).items()}
+        values = {f"term/{name}": value for name, value in terms.items()}
         counted = (found.pixels > 0).sum(0).clamp(min=1)  # images without a valid pixel hold zeros
         per_region = {
             "size_error": found.size_error,

@@ -6,6 +6,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from sizewise.private_apis import process_group
+
 
 def sum_over_ranks(values: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
     """Σ over ranks of ``values``; without a running process group, ``values`` itself.
@@ -23,8 +25,7 @@ def sum_over_ranks(values: Tensor, group: dist.ProcessGroup | None = None) -> Te
 @torch.library.custom_op("sizewise::sum_over_ranks", mutates_args=(), schema="(Tensor values, str group) -> Tensor")
 def _sum_over_ranks(values: Tensor, group: str) -> Tensor:
     total = values.clone(memory_format=torch.contiguous_format)
-    # Operators take names, not objects; this is how torch's own collectives find their group again.
-    dist.all_reduce(total, group=dist.distributed_c10d._resolve_process_group(group))  # type: ignore[arg-type]
+    dist.all_reduce(total, group=process_group(group))
     return total
 
 

@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from sizewise.checks import check_number, check_word
+from sizewise.private_apis import in_torch_func
 from sizewise.stats import fields as f
 from sizewise.stats.fields import Field, Kind
 from sizewise.stats.inputs import prepare
 from sizewise.stats.operator import region_sums
 from sizewise.stats.ranks import sum_over_ranks
+from sizewise.stats.transforms import TransformedSums
 
 SCOPES = ("image", "batch", "global")
 FIELD_NAMES = ("count", "nll", "focal", "overlap", "size", "tempered_size", "kept_size")
@@ -165,6 +168,10 @@ class RegionStats:
             self._scoped[scope] = pooled
         return self._scoped[scope]
 
+    def set_scoped(self, scope: str, stats: "RegionStats") -> None:
+        """Let :meth:`scoped` return ``stats`` for a scope: sums that were pooled elsewhere."""
+        self._scoped[check_word("RegionStats", "scope", scope, SCOPES)] = stats
+
     def with_size_truth(self, truth: "RegionStats") -> "RegionStats":
         """The same sums, but the true proportions that size terms aim at come from ``truth``.
 
@@ -214,9 +221,22 @@ def region_stats(
     >>> stats.overlap.shape, stats.tempered_size.sum(1).round().tolist()
     (torch.Size([2, 3]), [64.0, 64.0])
     """
-    where = "region_stats"
-    if isinstance(fields, str):
-        fields = (fields,)
+    wanted = named_fields("region_stats", fields, gamma=gamma, temperature=temperature)
+    return take_stats(
+        "region_stats", logits, target, mask, ignore_index=ignore_index, activation=activation, fields=wanted
+    )
+
+
+def named_fields(
+    where: str,
+    names: Sequence[str],
+    *,
+    gamma: float | Sequence[float] = 2.0,
+    temperature: float | Sequence[float] = 10.0,
+) -> list[Field]:
+    """The fields that ``names`` stand for, one for each exponent or temperature; ``where`` opens the messages."""
+    if isinstance(names, str):
+        names = (names,)
     gammas = [check_number(where, "gamma", value, minimum=0) for value in _listed(gamma)]
     temperatures = [
         check_number(where, "temperature", value, minimum=0, exclusive=True) for value in _listed(temperature)
@@ -230,8 +250,7 @@ def region_stats(
         "tempered_size": [f.tempered_size(value) for value in temperatures],
         "kept_size": [f.KEPT_PIXELS, *(f.kept_size(value) for value in temperatures)],
     }
-    wanted = [field for name in fields for field in by_name[check_word(where, "fields", name, FIELD_NAMES)]]
-    return take_stats(where, logits, target, mask, ignore_index=ignore_index, activation=activation, fields=wanted)
+    return [field for name in names for field in by_name[check_word(where, "fields", name, FIELD_NAMES)]]
 
 
 def take_stats(
@@ -249,8 +268,10 @@ def take_stats(
     unique = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *fields)))
     kinds = [int(field.kind) for field in unique]
     parameters = [field.parameter for field in unique]
-    sums = region_sums(logits, target, mask, ignore_index, activation == "sigmoid", kinds, parameters)
-    return RegionStats(unique, sums)
+    reading = (ignore_index, activation == "sigmoid", kinds, parameters)
+    if not torch.compiler.is_compiling() and in_torch_func():
+        return RegionStats(unique, TransformedSums.apply(logits, target, mask, reading))
+    return RegionStats(unique, region_sums(logits, target, mask, *reading))
 
 
 def _listed(value: float | Sequence[float]) -> Sequence[float]:

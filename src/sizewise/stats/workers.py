@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import torch
 
+from sizewise.private_apis import can_use_one_core, use_one_core
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 State = TypeVar("State")
@@ -31,7 +33,7 @@ def map_chunks(
     [11, 12, 13]
     """
     threads = min(torch.get_num_threads(), len(items))
-    if threads <= 1:
+    if threads <= 1 or not can_use_one_core():
         state = make_state()
         return [work(item, state) for item in items]
     results: dict[int, Result] = {}
@@ -64,15 +66,5 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     key = (os.getpid(), threads)
     with _lock:
         if key not in _pools:
-            pool = ThreadPoolExecutor(threads, thread_name_prefix="sizewise")
-            # A thread takes over torch's number of threads when it first asks for it, and keeps it.
-            together = threading.Barrier(threads + 1)
-            torch.set_num_threads(1)
-            try:
-                for _ in range(threads):
-                    pool.submit(lambda: (torch.get_num_threads(), together.wait()))
-                together.wait()
-            finally:
-                torch.set_num_threads(threads)
-            _pools[key] = pool
+            _pools[key] = ThreadPoolExecutor(threads, thread_name_prefix="sizewise", initializer=use_one_core)
         return _pools[key]

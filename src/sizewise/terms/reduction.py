@@ -82,8 +82,7 @@ def pick(where: str, values: Tensor, axis: int, ids: Sequence[int]) -> Tensor:
     """``values`` at ``ids`` along ``axis``, without an index tensor that would have to travel to the device."""
     if max(ids) >= values.shape[axis]:
         raise ValueError(f"{where}: classes has the id {max(ids)}, but there are {values.shape[axis]} classes.")
-    slices = values.unbind(axis)
-    return torch.stack([slices[one] for one in ids], axis)
+    return torch.stack([values.select(axis, one) for one in ids], axis)
 
 
 def reduce_classes(

@@ -31,6 +31,14 @@ class Term(Criterion):
     def label(self) -> str:
         return type(self).__name__
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.label,)
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        return frozenset((self.scope,))
+
     @abstractmethod
     def value(self, stats: RegionStats) -> Tensor:
         """The term's value, a 0-dim tensor."""

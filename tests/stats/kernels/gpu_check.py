@@ -16,7 +16,7 @@ from kernel_cases import FIELD_SETS, RCE, Case, build, judge
 from sampling import sample
 
 import sizewise as sw
-from sizewise.stats.kernels import label_errors, launch
+from sizewise.stats.kernels import label_errors, passes
 
 FORMS = [
     Case(shape, dtype, target, sigmoid, mask, ignore_index, layout, fields)
@@ -35,7 +35,7 @@ FORMS = [
 def forms(count: int = 20) -> None:
     worst = (0.0, 0.0)
     for case in sample(FORMS, count, seed=3):
-        errors = judge(case, launch, "cuda")
+        errors = judge(case, passes, "cuda")
         if case.dtype == "float32":
             worst = max(worst[0], errors[0]), max(worst[1], errors[1])
     print(f"  worst float32 error: sums {worst[0]:.1e}, gradient {worst[1]:.1e}")
@@ -43,8 +43,8 @@ def forms(count: int = 20) -> None:
 
 def same_bits() -> None:
     arguments = build(Case((4, 19, 256, 256), fields="rce"), "cuda")
-    sums = [launch.region_sums(*arguments) for _ in range(5)]
-    gradients = [launch.region_gradient(sums[0], *arguments) for _ in range(5)]
+    sums = [passes.region_sums(*arguments) for _ in range(5)]
+    gradients = [passes.region_gradient(sums[0], *arguments) for _ in range(5)]
     assert all(torch.equal(sums[0], one) for one in sums)
     assert all(torch.equal(gradients[0], one) for one in gradients)
 
@@ -225,15 +225,15 @@ def many_elements() -> None:
     target = torch.randint(0, 3, (1, 1, 28_300, 28_300), device="cuda", dtype=torch.uint8)
     kinds, parameters = [int(kind) for kind, _ in RCE], [parameter for _, parameter in RCE]
     options = (None, None, False, kinds, parameters)
-    whole = launch.region_sums(logits, target, *options)
+    whole = passes.region_sums(logits, target, *options)
     halves = [
-        launch.region_sums(one, labels, *options)
+        passes.region_sums(one, labels, *options)
         for one, labels in zip(logits.chunk(2, 2), target.chunk(2, 2), strict=True)
     ]
     torch.testing.assert_close(whole, halves[0] + halves[1], rtol=1e-6, atol=0)
-    gradient = launch.region_gradient(whole, logits, target, *options)
+    gradient = passes.region_gradient(whole, logits, target, *options)
     for piece in (slice(0, 10), slice(-10, None)):
-        part = launch.region_gradient(whole, logits[:, :, piece], target[:, :, piece], *options)
+        part = passes.region_gradient(whole, logits[:, :, piece], target[:, :, piece], *options)
         torch.testing.assert_close(gradient[:, :, piece], part)
 
 

@@ -52,7 +52,8 @@ def test_spatial_axes_collapse_jointly():
 
 def test_what_a_launch_is_made_of():
     pytest.importorskip("triton", reason="the kernels are written in Triton, which is not installed")
-    from sizewise.stats.kernels.plan import label_type, programs_per_row, sort_fields
+    from sizewise.stats.kernels.field_order import sort_fields
+    from sizewise.stats.kernels.launch import label_type, programs_per_row
     from sizewise.stats.kernels.shapes import Shape
 
     # labels compare as int64 in effect: −1 never equals a uint8 or a uint64, 2^40 never an int32

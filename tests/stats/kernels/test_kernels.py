@@ -7,7 +7,7 @@ from kernel_device import DEVICE, ON_GPU
 from sampling import sample
 
 from sizewise.stats import reference
-from sizewise.stats.kernels import label_errors, launch
+from sizewise.stats.kernels import label_errors, passes
 
 # The interpreter computes with numpy, which warns about log 0 and about a NaN that goes nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -46,68 +46,68 @@ def name(case):
 
 @pytest.mark.parametrize("case", sample(FORMS, 36), ids=name)
 def test_every_form_of_input(case):
-    judge(case, launch, DEVICE)
+    judge(case, passes, DEVICE)
 
 
 @pytest.mark.parametrize("case", sample(LAID_OUT, 18), ids=name)
 def test_every_layout(case):
-    judge(case, launch, DEVICE, seed=1)
+    judge(case, passes, DEVICE, seed=1)
 
 
 @pytest.mark.parametrize("case", sample(CLASS_COUNTS, 12), ids=name)
 def test_every_number_of_classes(case):
-    judge(case, launch, DEVICE)
+    judge(case, passes, DEVICE)
 
 
 @pytest.mark.parametrize("dtype", LABEL_DTYPES)
 def test_every_label_dtype(dtype):
-    judge(Case((1, 3, 5, 7), target=dtype, ignore_index=2, fields="rce"), launch, DEVICE)
-    judge(Case((1, 3, 5, 7), target=dtype, ignore_index=-1 if dtype.startswith("int") else None), launch, DEVICE)
+    judge(Case((1, 3, 5, 7), target=dtype, ignore_index=2, fields="rce"), passes, DEVICE)
+    judge(Case((1, 3, 5, 7), target=dtype, ignore_index=-1 if dtype.startswith("int") else None), passes, DEVICE)
 
 
 def test_bool_labels_of_sigmoid_channels():
-    judge(Case((2, 3, 5, 7), target="bool", sigmoid=True), launch, DEVICE)
+    judge(Case((2, 3, 5, 7), target="bool", sigmoid=True), passes, DEVICE)
 
 
 def test_an_ignore_index_outside_the_dtype_matches_nothing():
     logits, target, *rest = build(Case((1, 3, 4, 4), target="uint8", fields="rce"), DEVICE)
     rest[1] = -1 - (1 << 40)
-    assert torch.equal(launch.region_sums(logits, target, *rest)[1], torch.full((1, 3), 16.0, device=DEVICE))
+    assert torch.equal(passes.region_sums(logits, target, *rest)[1], torch.full((1, 3), 16.0, device=DEVICE))
 
 
 @pytest.mark.parametrize("scale", [1e-3, 50.0, 1e4])
 def test_small_and_saturated_logits(scale):
-    judge(Case((1, 4, 6, 7), scale=scale), launch, DEVICE)
+    judge(Case((1, 4, 6, 7), scale=scale), passes, DEVICE)
 
 
 def test_one_pixel_and_nothing_at_all():
-    judge(Case((1, 3, 1)), launch, DEVICE)
+    judge(Case((1, 3, 1)), passes, DEVICE)
     for shape in ((0, 3, 4, 4), (2, 3, 0, 4)):
         case = Case(shape)
         arguments = build(case, DEVICE)
-        sums = launch.region_sums(*arguments)
+        sums = passes.region_sums(*arguments)
         assert torch.equal(sums, torch.zeros_like(sums))
-        assert launch.region_gradient(sums, *arguments).shape == shape
+        assert passes.region_gradient(sums, *arguments).shape == shape
 
 
 def test_the_same_bits_twice():
     arguments = build(Case((1, 5, 13, 17), mask=True, fields="rce"), DEVICE)
-    first = launch.region_sums(*arguments)
-    assert torch.equal(first, launch.region_sums(*arguments))
+    first = passes.region_sums(*arguments)
+    assert torch.equal(first, passes.region_sums(*arguments))
     coefficients = torch.ones_like(first)
-    first = launch.region_gradient(coefficients, *arguments)
-    assert torch.equal(first, launch.region_gradient(coefficients, *arguments))
+    first = passes.region_gradient(coefficients, *arguments)
+    assert torch.equal(first, passes.region_gradient(coefficients, *arguments))
 
 
 def test_nan_at_a_valid_pixel_shows_and_elsewhere_does_not():
     logits, target, *rest = build(Case((2, 3, 4, 4), ignore_index=255, fields="rce"), DEVICE)
     logits[target.expand_as(logits) == 255] = float("nan")
-    assert launch.region_sums(logits, target, *rest).isfinite().all()
-    gradient = launch.region_gradient(torch.ones(4, 2, 3, device=DEVICE), logits, target, *rest)
+    assert passes.region_sums(logits, target, *rest).isfinite().all()
+    gradient = passes.region_gradient(torch.ones(4, 2, 3, device=DEVICE), logits, target, *rest)
     assert not gradient[target.expand_as(logits) == 255].any()
     target[0] = 1
     logits[0, 2, 0, 0] = float("nan")
-    sums = launch.region_sums(logits, target, *rest)
+    sums = passes.region_sums(logits, target, *rest)
     assert sums[3, 0].isnan().all()
     assert sums[3, 1].isfinite().all()
 
@@ -118,34 +118,34 @@ def test_nan_at_a_valid_pixel_shows_and_elsewhere_does_not():
 def test_a_label_out_of_range_makes_nan_and_is_raised_later(wrong, ignore_index, sigmoid):
     arguments = list(build(Case((2, 3, 4, 5), sigmoid=sigmoid, fields="rce"), DEVICE))
     arguments[3] = ignore_index
-    good = launch.region_sums(*arguments)
+    good = passes.region_sums(*arguments)
     target = arguments[1].clone()
     target[1, 0, 2, 3] = wrong
     bad = [arguments[0], target, *arguments[2:]]
-    sums = launch.region_sums(*bad)
+    sums = passes.region_sums(*bad)
     assert sums[2:].isnan().all()
     assert sums[:2].isinf().all()  # a NaN count would leave the mean over images
-    launch.region_gradient(torch.ones_like(sums), *bad)  # reads nothing out of bounds
+    passes.region_gradient(torch.ones_like(sums), *bad)  # reads nothing out of bounds
     with pytest.raises(ValueError, match="K = ") as raised:
         label_errors.check()
     with pytest.raises(ValueError, match="K = ") as expected:
         reference.region_sums(*bad)
     assert str(raised.value) == str(expected.value)
     label_errors.check()
-    assert torch.equal(launch.region_sums(*arguments), good)
+    assert torch.equal(passes.region_sums(*arguments), good)
 
-    launch.region_sums(*bad)
+    passes.region_sums(*bad)
     if ON_GPU:
         torch.cuda.synchronize()
     with pytest.raises(ValueError, match=f"label {wrong}"):
-        launch.region_sums(*arguments)
-    assert torch.equal(launch.region_sums(*arguments), good)
+        passes.region_sums(*arguments)
+    assert torch.equal(passes.region_sums(*arguments), good)
 
 
 def test_a_wrong_label_under_the_mask_is_not_looked_at():
     arguments = list(build(Case((1, 3, 4, 5), mask=True, fields="rce"), DEVICE))
     arguments[1] = arguments[1].masked_fill(~arguments[2], 77)
-    assert launch.region_sums(*arguments).isfinite().all()
+    assert passes.region_sums(*arguments).isfinite().all()
     label_errors.check()
 
 
@@ -153,7 +153,7 @@ def test_a_wrong_label_under_the_mask_is_not_looked_at():
 def test_probabilities_that_are_none(sigmoid, channels):
     arguments = list(build(Case((2, channels, 4, 5), target="shares float32", sigmoid=sigmoid, fields="rce"), DEVICE))
     arguments[1][1, 1, 2, 3] += 1.5
-    assert launch.region_sums(*arguments)[2:].isnan().all()
+    assert passes.region_sums(*arguments)[2:].isnan().all()
     with pytest.raises(ValueError, match=r"probabilities|float targets") as raised:
         label_errors.check()
     with pytest.raises(ValueError, match=r"probabilities|float targets") as expected:

@@ -72,6 +72,19 @@ class SizewiseTraining(Trainer):
         super().on_train_start()
         self.print_to_log_file(f"sizewise: {type(self).__name__} trains with {self.loss}")
 
+    def on_train_epoch_start(self) -> None:
+        super().on_train_epoch_start()
+        self.loss.term_means.take()  # validation has been through the same loss
+
+    def on_train_epoch_end(self, train_outputs: list[dict]) -> None:
+        means = self.loss.term_means.take()
+        super().on_train_epoch_end(train_outputs)
+        if self.local_rank == 0:
+            for name, mean in means.items():
+                self.print_to_log_file(f"train {name} {mean:.4f}")
+                for logger in getattr(self.logger, "loggers", ()):  # W&B, where nnU-Net has it switched on
+                    logger.log(f"train_terms/{name}", mean, self.current_epoch)
+
     def record(self) -> dict[str, Any]:
         """What ``sizewise.json`` holds. The loss is that of one image: how it is pooled follows from plans and GPUs."""
         return {

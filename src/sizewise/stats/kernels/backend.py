@@ -32,9 +32,9 @@ def kernels() -> ModuleType | None:
     if version < OLDEST_TRITON:
         say(f"Triton {triton.__version__} is older than {'.'.join(map(str, OLDEST_TRITON))}")
         return None
-    from sizewise.stats.kernels import launch
+    from sizewise.stats.kernels import passes
 
-    return launch
+    return passes
 
 
 def say(why: str) -> None:

@@ -32,16 +32,35 @@ def focal_slope(minus_log, rest, p, GAMMA: tl.constexpr):
 
 
 @triton.jit
-def load_coefficients(start, K: tl.constexpr, CHUNK: tl.constexpr, PRESENT: tl.constexpr):
-    """∂L/∂field of one row, as a tuple of values that broadcast over (CHUNK, BLOCK); empty for a field not there."""
+def load_slot(
+    own,
+    per_plane,
+    factors,
+    SLOT: tl.constexpr,
+    SLOTS: tl.constexpr,
+    TERMS: tl.constexpr,
+    K: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """∂L/∂field of one row, as a tuple of values that broadcast over (CHUNK, BLOCK); empty for a field not there.
+
+    It is the sum over the field's planes of ∂L/∂term · ∂term/∂field.
+    """
     chunks = ()
-    if PRESENT:
-        for c in tl.static_range((K + CHUNK - 1) // CHUNK):
-            if CHUNK == 1:
-                chunks = chunks + (tl.load(start + c),)
-            else:
-                classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
-                chunks = chunks + (tl.load(start + classes, mask=classes < K, other=0.0),)
+    for p in tl.static_range(len(SLOTS)):
+        if SLOTS[p] == SLOT:
+            factor = tl.load(factors + TERMS[p])
+            added = ()
+            for c in tl.static_range((K + CHUNK - 1) // CHUNK):
+                if CHUNK == 1:
+                    value = tl.load(own + p * per_plane + c) * factor
+                else:
+                    classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
+                    value = tl.load(own + p * per_plane + classes, mask=classes < K, other=0.0) * factor
+                if len(chunks) > 0:
+                    value += chunks[c]
+                added = added + (value,)
+            chunks = added
     return chunks
 
 
@@ -78,6 +97,7 @@ def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GA
 @triton.jit
 def gradient_tiles(
     coefficients,
+    factors,
     upstream,
     logits,
     target,
@@ -112,10 +132,11 @@ def gradient_tiles(
     g_inner,
     KINDS: tl.constexpr,
     GAMMAS: tl.constexpr,
-    FIELDS: tl.constexpr,
     TEMPERATURES: tl.constexpr,
     SIZES: tl.constexpr,
     KEPT_SIZES: tl.constexpr,
+    SLOTS: tl.constexpr,
+    TERMS: tl.constexpr,
     K: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -125,17 +146,19 @@ def gradient_tiles(
     HAS_MASK: tl.constexpr,
     HAS_IGNORE: tl.constexpr,
     UNLABELLED: tl.constexpr,
-    HAS_UPSTREAM: tl.constexpr,
     EVEN: tl.constexpr,
     WIDE: tl.constexpr,
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """KINDS, GAMMAS and FIELDS are the label's fields and their place in ``coefficients``; they need τ = 1, the first.
+    """KINDS and GAMMAS are the label's fields; they need τ = 1, the first. SIZES and KEPT_SIZES say where sizes are.
 
-    SIZES and KEPT_SIZES hold the place of the size fields of each temperature, −1 for none. A label's field pulls with
-    q_i (p_ij − y_ij), a size with τ s_ij (c_j − Σ_l c_l s_il): together Σ over τ of e_ij · factor, less q_i at the
-    label. ``upstream`` is one more factor, ∂(final loss)/∂L.
+    ``coefficients`` is ∂term/∂field as (planes, rows, K), ``factors`` is ∂L/∂term, and ``upstream`` ∂(final loss)/∂L,
+    which comes last: its product with a coefficient may be larger than a float. SLOTS and TERMS say for each plane
+    which field and which term it belongs to.
+
+    A label's field pulls with q_i (p_ij − y_ij), a size with τ s_ij (c_j − Σ_l c_l s_il): together Σ over τ of
+    e_ij · factor, less q_i at the label.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -148,17 +171,19 @@ def gradient_tiles(
     CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
 
     own = coefficients + row.to(tl.int64) * K
-    per_field = tl.full([], rows, tl.int64) * K
+    per_plane = tl.full([], rows, tl.int64) * K
+    FIRST_SIZE: tl.constexpr = len(KINDS)
+    FIRST_KEPT: tl.constexpr = len(KINDS) + len(TEMPERATURES)
     size_parts = ()
     kept_parts = ()
     for t in tl.static_range(len(TEMPERATURES)):
-        size_parts = size_parts + (load_coefficients(own + SIZES[t] * per_field, K, CHUNK, SIZES[t] >= 0),)
-        kept_parts = kept_parts + (load_coefficients(own + KEPT_SIZES[t] * per_field, K, CHUNK, KEPT_SIZES[t] >= 0),)
+        size_parts = size_parts + (load_slot(own, per_plane, factors, FIRST_SIZE + t, SLOTS, TERMS, K, CHUNK),)
+        kept_parts = kept_parts + (load_slot(own, per_plane, factors, FIRST_KEPT + t, SLOTS, TERMS, K, CHUNK),)
     label_parts = ()
     for f in tl.static_range(len(KINDS)):
-        label_parts = label_parts + (load_coefficients(own + FIELDS[f] * per_field, K, CHUNK, True),)
+        label_parts = label_parts + (load_slot(own, per_plane, factors, f, SLOTS, TERMS, K, CHUNK),)
 
-    factor_on_all = tl.load(upstream) if HAS_UPSTREAM else 1.0
+    factor_on_all = tl.load(upstream)
 
     first = part.to(tl.int64) if WIDE else part
     for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
@@ -199,9 +224,9 @@ def gradient_tiles(
             scale = tl.where(valid, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
             kept_scale = tl.where(kept, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
             pixel_part = tl.zeros([1, BLOCK], DTYPE)
-            if SIZES[t] >= 0:
+            if SIZES[t] == 1:
                 pixel_part -= scale * inverse * weighted_sum(size_parts[t], e, CHUNK)
-            if KEPT_SIZES[t] >= 0:
+            if KEPT_SIZES[t] == 1:
                 pixel_part -= kept_scale * inverse * weighted_sum(kept_parts[t], e, CHUNK)
             if t == 0 and len(KINDS) > 0:
                 if SHARES:
@@ -235,9 +260,9 @@ def gradient_tiles(
             value = tl.zeros([CHUNK, BLOCK], DTYPE)
             for t in tl.static_range(len(TEMPERATURES)):
                 factor = pixel_parts[t]
-                if SIZES[t] >= 0:
+                if SIZES[t] == 1:
                     factor = factor + scales[t] * size_parts[t][c]
-                if KEPT_SIZES[t] >= 0:
+                if KEPT_SIZES[t] == 1:
                     factor = factor + kept_scales[t] * kept_parts[t][c]
                 value += softmaxes[t][c] * factor
             if len(KINDS) > 0:

@@ -8,10 +8,11 @@ from torch import Tensor
 
 from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.backward import gradient_tiles
+from sizewise.stats.kernels.field_order import Fields, Planes, gradient_constants, sort_fields
 from sizewise.stats.kernels.finish import add_programs
 from sizewise.stats.kernels.forward import partial_sums
+from sizewise.stats.kernels.launch import Launch, label_type, programs_per_row
 from sizewise.stats.kernels.layout import joint_layout, padded, reach
-from sizewise.stats.kernels.plan import Launch, gradient_constants, label_type, programs_per_row, sort_fields
 from sizewise.stats.kernels.shapes import backward_shape, forward_shape, power_of_two
 from sizewise.stats.reference import compute_dtype
 
@@ -35,7 +36,7 @@ class Call:
         has_mask: bool,
         ignore_index: int | None,
         sigmoid: bool,
-        fields: list[tuple[int, float]],
+        fields: Fields,
     ) -> None:
         logits, target = tensors[:2]
         images, self.channels = logits.shape[:2]
@@ -45,7 +46,7 @@ class Call:
         self.classes_last = not sigmoid and self.channels > 1 and logits.stride(1) == 1
         self.tensors, self.sigmoid, self.itemsize = tensors, sigmoid, logits.dtype.itemsize
         layout = joint_layout(tensors)
-        assert layout is not None, "launch.walkable has made copies where there is no joint layout"
+        assert layout is not None, "passes.walkable has made copies where there is no joint layout"
         self.layout = layout
         self.label, has_ignore = label_type(target.dtype, ignore_index)
         self.ignore = ignore_index if has_ignore and ignore_index is not None else 0
@@ -97,7 +98,7 @@ class ForwardCall(Call):
         mask: Tensor | None,
         ignore_index: int | None,
         sigmoid: bool,
-        fields: list[tuple[int, float]],
+        fields: Fields,
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
@@ -144,6 +145,12 @@ class ForwardCall(Call):
         self.add_programs = Launch(add_programs, grid, 4, numbers, constants)
         self.tensors = []  # the plan outlives the call, its tensors must not
 
+    def compile(self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor) -> None:
+        """Compile both launches."""
+        some = torch.empty(1, dtype=self.dtype, device=self.device)
+        self.partial_sums.compile(logits, target, logits if mask is None else mask, some)
+        self.add_programs.compile(some, some, record, target)
+
     def __call__(
         self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor, *, stream: int | None = None
     ) -> Tensor:
@@ -169,20 +176,19 @@ class BackwardCall(Call):
         gradient: Tensor,
         ignore_index: int | None,
         sigmoid: bool,
-        fields: list[tuple[int, float]],
-        has_upstream: bool = False,
+        fields: Fields,
+        planes: Planes,
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask, gradient]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
         shape = backward_shape(self.classes, self.classes_last, self.itemsize)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
         constants = {
-            **gradient_constants(fields),
+            **gradient_constants(fields, planes),
             "K": self.classes,
             "CHUNK": shape.chunk,
             "BLOCK": shape.block,
             **self.flags,
-            "HAS_UPSTREAM": has_upstream,
             **self.ends(shape.block, programs),
         }
         self.empty = not constants["TEMPERATURES"]
@@ -191,20 +197,26 @@ class BackwardCall(Call):
         )
         self.tensors = []
 
+    def compile(self, logits: Tensor, target: Tensor, mask: Tensor | None) -> None:
+        """Compile the launch."""
+        some = torch.empty(1, dtype=self.dtype, device=self.device)
+        if not self.empty:
+            self.gradient_tiles.compile(some, some, some, logits, target, logits if mask is None else mask, logits)
+
     def __call__(
         self,
         coefficients: Tensor,
+        factors: Tensor,
+        upstream: Tensor,
         logits: Tensor,
         target: Tensor,
         mask: Tensor | None,
         gradient: Tensor,
-        upstream: Tensor | None = None,
         *,
         stream: int | None = None,
     ) -> None:
         if self.empty:  # counts alone have no gradient
             gradient.zero_()
         else:
-            factor = coefficients if upstream is None else upstream
             kept = logits if mask is None else mask
-            self.gradient_tiles(coefficients, factor, logits, target, kept, gradient, stream=stream)
+            self.gradient_tiles(coefficients, factors, upstream, logits, target, kept, gradient, stream=stream)

@@ -1,125 +1,67 @@
-"""What the operator calls for CUDA tensors: the same arguments and results as the reference."""
+"""One kernel launch with everything but its tensors, and what its numbers are made of."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import torch
+import triton
+import triton.language as tl
 from torch import Tensor
 
-from sizewise.stats.kernels.call import BackwardCall, ForwardCall
-from sizewise.stats.kernels.label_errors import record_of
-from sizewise.stats.kernels.layout import joint_layout
-from sizewise.stats.reference import compute_dtype
+from sizewise.private_apis import direct_launcher
+from sizewise.stats.kernels.shapes import Shape
 
-# A program with ever new shapes prepares anew now and then.
-MOST_CALLS = 1024
-_forward_calls: dict[tuple, ForwardCall] = {}
-_backward_calls: dict[tuple, BackwardCall] = {}
-_same_device = nullcontext()
+# One program's count of pixels stays exact in float32.
+MOST_PIXELS_A_PROGRAM = 1 << 23
 
 
-def region_sums(
-    logits: Tensor,
-    target: Tensor,
-    mask: Tensor | None,
-    ignore_index: int | None,
-    sigmoid: bool,
-    kinds: Sequence[int],
-    parameters: Sequence[float],
-) -> Tensor:
-    """See :func:`sizewise.stats.reference.region_sums`; bad target values make the sums NaN instead of raising."""
-    record = record_of(logits.device)
-    if record.words[0]:
-        record.raise_error()
-    if logits.numel() == 0:
-        shape = (len(kinds), *logits.shape[:2], 2) if sigmoid else (len(kinds), *logits.shape[:2])
-        return torch.zeros(shape, dtype=compute_dtype(logits.dtype), device=logits.device)
-    logits, target, mask = walkable(logits, target, mask)
-    key = call_key(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
-    call = _forward_calls.get(key)
-    if call is None:
-        if len(_forward_calls) >= MOST_CALLS:
-            _forward_calls.clear()
-        fields = list(zip(kinds, parameters, strict=True))
-        call = _forward_calls[key] = ForwardCall(logits, target, mask, ignore_index, sigmoid, fields)
-    with on_device_of(logits):
-        return call(logits, target, mask, record.tensor)
+class Launch:
+    """One kernel with everything but its tensors; later calls go past Triton's argument analysis.
+
+    A launch belongs to one set of shapes, strides, dtypes and pointer alignments, so the first analysis stays right.
+    """
+
+    def __init__(self, kernel: Any, grid: int, warps: int, numbers: tuple[int, ...], constants: dict[str, Any]) -> None:
+        self.kernel, self.grid, self.warps = kernel, (grid, 1, 1), warps
+        self.numbers, self.constants = numbers, constants
+        self.tail = (*numbers, *constants.values())
+        self.run: Callable[..., None] | None = None
+
+    def __call__(self, *tensors: Tensor, stream: int | None = None) -> None:
+        """Launch on ``stream``, by default the current one. Addresses spare the launcher a look at each tensor."""
+        if self.run is not None:
+            self.run(*[tensor.data_ptr() for tensor in tensors], *self.tail, stream=stream)
+            return
+        compiled = self.kernel[self.grid](*tensors, *self.numbers, **self._settings())
+        self.run = direct_launcher(compiled, self.grid)
+
+    def compile(self, *tensors: Tensor) -> None:
+        """Compile for such tensors without launching; most of it lets go of the interpreter, so threads do it at once.
+
+        What goes wrong here goes wrong again in the first launch, which is the place to say so.
+        """
+        if self.run is None and isinstance(self.kernel, triton.JITFunction):  # the interpreter has nothing to compile
+            with suppress(Exception):
+                self.kernel.warmup(*tensors, *self.numbers, **self._settings(), grid=self.grid)
+
+    def _settings(self) -> dict[str, Any]:
+        return {**self.constants, "num_warps": self.warps, "enable_fp_fusion": True}
 
 
-def region_gradient(
-    coefficients: Tensor,
-    logits: Tensor,
-    target: Tensor,
-    mask: Tensor | None,
-    ignore_index: int | None,
-    sigmoid: bool,
-    kinds: Sequence[int],
-    parameters: Sequence[float],
-    upstream: Tensor | None = None,
-) -> Tensor:
-    """See :func:`sizewise.stats.reference.region_gradient`; all of it times ``upstream``, a 0-dim tensor."""
-    gradient = torch.empty_like(logits)
-    if logits.numel() == 0:
-        return gradient
-    walked, target, mask = walkable(logits, target, mask)
-    out = gradient if walked is logits else torch.empty_like(walked)
-    key = (upstream is None, *call_key(walked, target, mask, ignore_index, sigmoid, kinds, parameters))
-    call = _backward_calls.get(key)
-    if call is None:
-        if len(_backward_calls) >= MOST_CALLS:
-            _backward_calls.clear()
-        fields = list(zip(kinds, parameters, strict=True))
-        call = _backward_calls[key] = BackwardCall(
-            walked, target, mask, out, ignore_index, sigmoid, fields, upstream is not None
-        )
-    with on_device_of(logits):
-        call(coefficients.contiguous(), walked, target, mask, out, upstream)
-    return gradient if out is gradient else gradient.copy_(out)
+def programs_per_row(pixels: int, rows: int, shape: Shape, processors: int, fewest_tiles: int) -> int:
+    """How many programs share a row, so that all are busy and end together."""
+    tiles = -(-pixels // shape.block)
+    wanted = min(-(-processors * shape.waves // rows), -(-tiles // fewest_tiles))
+    wanted = max(wanted, -(-pixels // MOST_PIXELS_A_PROGRAM), 1)
+    return -(-tiles // -(-tiles // wanted))
 
 
-def walkable(logits: Tensor, target: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The tensors themselves, or contiguous copies where four or more spatial axes have no joint order."""
-    if logits.dim() <= 5:
-        return logits, target, mask
-    if joint_layout([logits, target, logits if mask is None else mask, torch.empty_like(logits)]) is not None:
-        return logits, target, mask
-    return logits.contiguous(), target.contiguous(), None if mask is None else mask.contiguous()
-
-
-def call_key(
-    logits: Tensor,
-    target: Tensor,
-    mask: Tensor | None,
-    ignore_index: int | None,
-    sigmoid: bool,
-    kinds: Sequence[int],
-    parameters: Sequence[float],
-) -> tuple:
-    """All that a prepared launch depends on, pointer alignment included, since kernels read 16 bytes at a time."""
-    pointers = logits.data_ptr() | target.data_ptr()
-    mask_key = None
-    if mask is not None:
-        mask_key = (mask.shape, mask.stride())
-        pointers |= mask.data_ptr()
-    return (
-        logits.shape,
-        logits.stride(),
-        logits.dtype,
-        logits.device,
-        target.stride(),
-        target.dtype,
-        mask_key,
-        ignore_index,
-        sigmoid,
-        tuple(kinds),
-        tuple(parameters),
-        pointers % 16 == 0
-        or (logits.data_ptr() % 16, target.data_ptr() % 16, 0 if mask is None else mask.data_ptr() % 16),
-    )
-
-
-def on_device_of(tensor: Tensor) -> AbstractContextManager:
-    """Launches go to the current device, which may be another than the tensor's."""
-    if tensor.device.type != "cuda" or tensor.device.index == torch.cuda.current_device():
-        return _same_device
-    return torch.cuda.device(tensor.device)
+def label_type(dtype: torch.dtype, ignore_index: int | None) -> tuple[Any, bool]:
+    """The integer type to compare labels in, and whether labels of this dtype can equal ``ignore_index``."""
+    if dtype.is_floating_point:
+        return tl.int32, False
+    narrow = dtype.itemsize < 4 or dtype == torch.int32
+    lowest = 0 if not dtype.is_signed else -(1 << 31) if narrow else -(1 << 63)
+    fits = ignore_index is not None and lowest <= ignore_index < (1 << 31 if narrow else 1 << 63)
+    return (tl.int32 if narrow else tl.int64), fits

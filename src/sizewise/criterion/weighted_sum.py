@@ -1,6 +1,5 @@
-"""What can be called on logits: a single term, or a weighted sum of terms that shares one pass."""
+"""Weighted sums of terms: the loss that reads its input in one way and in one pass."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -8,94 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from sizewise.checks import check_weight, check_word, closest
+from sizewise.criterion.criterion import Criterion
+from sizewise.criterion.step import TermValues
 from sizewise.module import Module
 from sizewise.stats.fields import Field
-from sizewise.stats.gpu_step import gpu_step, steps_on_gpu
-from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index, plain
-from sizewise.stats.prepared import Prepared
-from sizewise.stats.region_stats import RegionStats, take_stats
-
-
-class Criterion(Module, ABC):
-    """Maps logits and target to a loss through :class:`RegionStats`. Criteria add up and scale."""
-
-    ignore_index: int | None = None
-    activation: str = "softmax"
-
-    @property
-    @abstractmethod
-    def label(self) -> str:
-        """The name that opens this criterion's messages."""
-
-    @property
-    @abstractmethod
-    def fields(self) -> tuple[Field, ...]:
-        """The sums that it needs."""
-
-    @abstractmethod
-    def terms_from_stats(self, stats: RegionStats) -> dict[str, Tensor]:
-        """Each term's unweighted value by name."""
-
-    @abstractmethod
-    def total(self, terms: dict[str, Tensor]) -> Tensor:
-        """The weighted sum of the values that :meth:`terms` returned."""
-
-    def stats(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> RegionStats:
-        """One pass over the logits that takes exactly the sums this criterion needs."""
-        return take_stats(
-            self.label,
-            logits,
-            target,
-            mask,
-            ignore_index=self.ignore_index,
-            activation=self.activation,
-            fields=self.fields,
-        )
-
-    def from_stats(self, stats: RegionStats) -> Tensor:
-        """The loss, from sums that were taken before."""
-        return self.total(self.terms_from_stats(stats))
-
-    def terms(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
-        """Each term's unweighted value by name, graph kept: log them, then call :meth:`total`."""
-        return self.terms_from_stats(self.stats(logits, target, mask))
-
-    def forward(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The loss of ``logits`` (N, K, *S) for ``target``, over the pixels where ``mask`` is True."""
-        if not torch.compiler.is_compiling():
-            if type(logits) is not Tensor:  # MONAI's networks pass on the MetaTensor of their input
-                logits = plain(self.label, "logits", logits)
-            if steps_on_gpu(logits):
-                prepared = self._prepared()
-                if prepared.takes(logits):
-                    loss = gpu_step(prepared, self.label, self.from_stats, logits, target, mask)
-                    if loss is not None:
-                        return loss
-        return self.from_stats(self.stats(logits, target, mask))
-
-    def _prepared(self) -> Prepared:
-        """What a step on a GPU needs to know of this criterion, made anew after an option was set."""
-        prepared = self.__dict__.get("prepared")
-        if prepared is None or not prepared.is_current(self):
-            prepared = self.__dict__["prepared"] = Prepared(self)
-        return prepared
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "prepared"}
-
-    def __add__(self, other: "Criterion") -> "Loss":
-        return _add(self, other) if isinstance(other, Criterion) else NotImplemented
-
-    def __radd__(self, other: int) -> "Criterion":
-        # sum([a, b]) starts from the integer 0
-        return self if isinstance(other, int) and other == 0 else NotImplemented
-
-    def __mul__(self, weight: float) -> "Loss":
-        loss = _as_loss(self)
-        factor = check_weight(self.label, weight)
-        return _build([(term, old * factor) for term, old in loss.pairs()], loss.ignore_index, loss.activation)
-
-    __rmul__ = __mul__
+from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index
+from sizewise.stats.region_stats import RegionStats
 
 
 class Weights(Module):
@@ -182,7 +99,23 @@ class Loss(Criterion):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return tuple(dict.fromkeys(field for term in self.parts.values() for field in cast(Criterion, term).fields))
+        return tuple(dict.fromkeys(field for term in self._terms for field in term.fields))
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        return frozenset(scope for term in self._terms for scope in term.scopes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.weights.names
+
+    @property
+    def lambdas(self) -> tuple[Tensor, ...]:
+        return tuple(self.weights)
+
+    @property
+    def _terms(self) -> list[Criterion]:
+        return [cast(Criterion, term) for term in self.parts.values()]
 
     def terms_from_stats(self, stats: RegionStats) -> dict[str, Tensor]:
         return {name: cast(Criterion, term).from_stats(stats) for name, term in self.parts.items()}
@@ -193,6 +126,8 @@ class Loss(Criterion):
                 f"{self.label}: total() needs the value of each term, {', '.join(self.weights.names)}, got "
                 f"{', '.join(terms) or 'none'}."
             )
+        if isinstance(terms, TermValues) and terms.holds(self.lambdas):
+            return terms.total
         # With an axis, a value keeps its dtype beside λ in float64: one operation where a cast would make two.
         weighted = [value.unsqueeze(0) * self.weights[name] for name, value in terms.items()]
         result = weighted[0]
@@ -207,8 +142,7 @@ class Loss(Criterion):
 
     def pairs(self) -> list[tuple[Criterion, float]]:
         """Each term with its weight as it is now."""
-        terms = (cast(Criterion, term) for term in self.parts.values())
-        return [(term, float(weight)) for term, weight in zip(terms, self.weights, strict=True)]
+        return [(term, float(weight)) for term, weight in zip(self._terms, self.weights, strict=True)]
 
     def __repr__(self) -> str:
         options = [self.formula]
@@ -223,7 +157,14 @@ def _as_loss(criterion: Criterion) -> Loss:
     return criterion if isinstance(criterion, Loss) else Loss(criterion)
 
 
-def _add(left: Criterion, right: Criterion) -> Loss:
+def scaled(criterion: Criterion, factor: float) -> Loss:
+    """Every weight times ``factor``."""
+    loss = _as_loss(criterion)
+    return _build([(term, old * factor) for term, old in loss.pairs()], loss.ignore_index, loss.activation)
+
+
+def added(left: Criterion, right: Criterion) -> Loss:
+    """The terms of both; they must read their input alike."""
     a, b = _as_loss(left), _as_loss(right)
     ignore_index = _agreed("ignore_index", a.ignore_index, b.ignore_index, None)
     activation = _agreed("activation", a.activation, b.activation, "softmax")

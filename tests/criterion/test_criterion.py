@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import sizewise as sw
+from sizewise.criterion import plain_step
 
 LOGITS = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 TARGET = torch.randint(0, 3, (2, 4, 5), generator=torch.Generator().manual_seed(1))
@@ -48,13 +49,15 @@ def test_sums_and_multiples_are_what_they_say():
 
 def test_a_sum_takes_one_pass_over_the_union_of_the_fields(monkeypatch):
     calls = []
-    original = sw.criterion.take_stats
-    monkeypatch.setattr(sw.criterion, "take_stats", lambda *a, **k: calls.append(k["fields"]) or original(*a, **k))
+    original = plain_step.region_sums
+    monkeypatch.setattr(plain_step, "region_sums", lambda *a: calls.append(a[-2:]) or original(*a))
     criterion = sw.Dice() + sw.LogDice() + sw.Focal(gamma=1) + sw.Focal(gamma=3) + sw.SizeL1() + sw.SizeKL()
     criterion(LOGITS, TARGET)
-    assert len(calls) == 1
-    names = [str(field) for field in calls[0]]
-    assert names == ["overlap", "size", "focal(gamma=1)", "focal(gamma=3)", "tempered_size(temperature=10)"]
+    # count and pixels always; then overlap, size, two focal sums and the tempered size
+    assert calls == [([0, 1, 3, 4, 2, 2, 4], [0.0, 0.0, 0.0, 1.0, 1.0, 3.0, 10.0])]
+    assert [str(field) for field in criterion.fields] == [
+        "overlap", "size", "focal(gamma=1)", "focal(gamma=3)", "tempered_size(temperature=10)",
+    ]  # fmt: skip
 
 
 def test_equal_names_are_numbered():

@@ -13,9 +13,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import sizewise as sw
-from sizewise.stats.formula.kernel import FormulaKernel
+from sizewise.criterion.fused.kernel import FormulaKernel
 from sizewise.stats.kernels.call import BackwardCall, ForwardCall
-from sizewise.stats.prepared import Prepared
 
 H200 = GPUTarget("cuda", 90, 32)
 
@@ -38,18 +37,20 @@ def binary_size(launch, pointers) -> int:
 
 def main() -> None:
     criterion, classes = sw.loss(sys.argv[1]), int(sys.argv[2])
-    prepared = Prepared(criterion)
-    fields = [(int(field.kind), field.parameter) for field in prepared.fields]
+    FormulaKernel._compare = lambda *_: None  # there is no GPU to run it on
+    snapshot = criterion.snapshot()
+    fields = [(int(field.kind), field.parameter) for field in snapshot.fields]
     logits, target = torch.zeros(2, classes, 8, 8), torch.zeros(2, 1, 8, 8, dtype=torch.int64)
+    like = torch.zeros(len(fields), 2, classes)
+    formula = FormulaKernel(criterion, snapshot.fields, like, one_image=False, has_truth=True)
     forward = ForwardCall(logits, target, None, None, False, fields)
-    backward = BackwardCall(logits, target, None, logits, None, False, fields, has_upstream=True)
-    formula = FormulaKernel(criterion.from_stats, prepared.fields, classes, False, logits)
-    floats, labels, record = "*fp32", "*i64", "*i64"
-    weights = ["*fp64"] * len(formula.inputs)
+    backward = BackwardCall(logits, target, None, logits, None, False, fields, formula.planes)
+    floats, doubles, labels = "*fp32", "*fp64", "*i64"
+    weights = [doubles] * len(formula.inputs)
     print("sums", binary_size(forward.partial_sums, [floats, labels, floats, floats]))
-    print("finish", binary_size(forward.add_programs, [floats, floats, record, labels]))
-    print("formula", binary_size(formula.launch(2), [floats, floats, floats, *weights]))
-    print("gradient", binary_size(backward.gradient_tiles, [floats, floats, floats, labels, floats, floats]))
+    print("finish", binary_size(forward.add_programs, [floats, floats, labels, labels]))
+    print("formula", binary_size(formula.launch(2), [floats, floats, floats, floats, doubles, *weights]))
+    print("gradient", binary_size(backward.gradient_tiles, [floats, floats, floats, floats, labels, floats, floats]))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""Random criteria with random options, and sums as a pass over random labels would give them."""
+"""Formulas as kernels beside plain torch in float64; random criteria, and sums as a pass over labels would give them."""
 
 import random
 
 import torch
 
 import sizewise as sw
+from sizewise import terms
+from sizewise.criterion.fused.kernel import FormulaKernel
+from sizewise.criterion.plain_step import evaluate
 from sizewise.stats.fields import Kind
-from sizewise.stats.prepared import Prepared
 
 NUMBERS = {
     "gamma": (0.0, 0.5, 2.0),
@@ -20,21 +22,7 @@ NUMBERS = {
     "class_reduction": ("sum", "mean"),
     "pixels": ("valid", "all"),
 }
-TERMS = (
-    sw.CrossEntropy,
-    sw.BalancedCrossEntropy,
-    sw.Focal,
-    sw.Dice,
-    sw.LogDice,
-    sw.Tversky,
-    sw.Jaccard,
-    sw.GeneralizedDice,
-    sw.DiceBias,
-    sw.SizeL1,
-    sw.SizeKL,
-    sw.SizeBounds,
-    sw.SizeBarrier,
-)
+TERMS = [getattr(sw, name) for name in terms.__all__]
 
 
 def drawn_criterion(draw: random.Random, classes: int, sigmoid: bool) -> sw.Loss:
@@ -79,7 +67,7 @@ def drawn_sums(draw: random.Random, criterion: sw.Loss, images: int, classes: in
     pixels = count.sum(-1, keepdim=True).expand(shape)
     kept = pixels + draw.randint(0, 3)
     sums = []
-    for field in Prepared(criterion).fields:
+    for field in criterion.snapshot().fields:
         shares = 0.01 + numbers(draw, *shape)
         sums.append(
             {
@@ -93,3 +81,38 @@ def drawn_sums(draw: random.Random, criterion: sw.Loss, images: int, classes: in
             }[field.kind]
         )
     return torch.stack(sums)
+
+
+def kernel_of(criterion, sums, truth=None) -> FormulaKernel:
+    """The kernel of a criterion for such sums."""
+    fields, one_image = criterion.snapshot().fields, sums.shape[1] == 1
+    return FormulaKernel(criterion, fields, sums, one_image=one_image, has_truth=truth is not None)
+
+
+def run(kernel: FormulaKernel, sums, truth=None, scale=1.0):
+    """(∂L/∂term, L, values, ∂term/∂sums as one plane for each field)."""
+    factor = torch.full((1,), scale, dtype=torch.float64, device=sums.device)
+    outputs, planes = kernel(sums, truth, factor, kernel.launch(sums.shape[1]))
+    rows = torch.zeros(kernel.terms, *sums.shape, dtype=sums.dtype, device=sums.device)
+    for plane, (term, field) in zip(planes, kernel.planes, strict=False):
+        rows[term, field] = plane
+    return outputs[: kernel.terms], outputs[kernel.terms], outputs[kernel.terms + 1 :], rows
+
+
+def exact(criterion, sums, truth=None):
+    """The same from plain torch in float64."""
+    wide = None if truth is None else truth.double()
+    total, values, kept = evaluate(criterion, criterion.snapshot().fields, sums.double(), wide, [], True)
+    return kept.factors, total, torch.stack(values), kept.sums
+
+
+def agree(criterion, sums, kernel=None, truth=None, scale=1.0, rtol=1e-6, atol=1e-9):
+    """Assert that a criterion's kernel gives what its torch code gives."""
+    found = run(kernel or kernel_of(criterion, sums, truth), sums, truth, scale)
+    wanted = exact(criterion, sums, truth)
+    for name, one, other in zip(("factors", "total", "values", "coefficients"), found, wanted, strict=True):
+        wanted_here = other if name == "factors" else scale * other
+        size = max(1.0, float(wanted_here.abs().max()))
+        torch.testing.assert_close(
+            one.double(), wanted_here, rtol=rtol, atol=atol * size, msg=lambda m, n=name: f"{n}: {m}"
+        )

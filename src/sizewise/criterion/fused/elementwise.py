@@ -1,21 +1,22 @@
 """Torch's elementwise operations as expressions of Triton; NaN goes through them as it does in torch."""
 
 from collections.abc import Callable
-from typing import Any
 
-from sizewise.stats.formula.values import Unsupported, Value
+from sizewise.criterion.fused.axes import Unsupported, Value
 
 Expression = Callable[..., str]
 
 
-def number(amount: float) -> str:
+def number(amount: float, kind: str = "float") -> str:
     """A number as source text."""
-    text = repr(amount)
-    return f'float("{text}")' if text in ("inf", "-inf", "nan") else text
+    text = repr(float(amount)) if kind == "float" else repr(int(amount))
+    return f'float("{text}")' if text in ("inf", "-inf", "nan") else f"({text})" if text.startswith("-") else text
 
 
 def as_kind(value: Value, kind: str) -> str:
     """The variable, cast where it is of another kind."""
+    if value.constant is not None and kind != "bool":
+        return number(value.constant, kind)
     if value.kind == kind:
         return value.code
     return f"({value.code} != 0)" if kind == "bool" else f"{value.code}.to(tl.{kind}64)"
@@ -62,6 +63,16 @@ def where(kind: str, condition: Value, a: Value, b: Value) -> str:
     return f"tl.where({as_kind(condition, 'bool')}, {as_kind(a, kind)}, {as_kind(b, kind)})"
 
 
+def extreme(sign: str) -> Expression:
+    """The larger or smaller of two; NaN if either is."""
+
+    def expression(kind: str, a: Value, b: Value) -> str:
+        x, y = as_kind(a, kind), as_kind(b, kind)
+        return f"tl.where(({x} {sign} {y}) | ({x} != {x}), {x}, {y})"
+
+    return expression
+
+
 def xlogy(kind: str, a: Value, b: Value) -> str:
     """a log b, 0 where a is 0."""
     x, y = as_float(a), as_float(b)
@@ -69,19 +80,16 @@ def xlogy(kind: str, a: Value, b: Value) -> str:
 
 
 def power(kind: str, a: Value, exponent: Value) -> str:
-    """Small whole powers and roots alone."""
-    code = as_float(a)
-    known: dict[float | None, str] = {
-        1.0: code,
-        2.0: f"{code} * {code}",
-        3.0: f"{code} * {code} * {code}",
-        0.5: f"tl.sqrt({code})",
-        -1.0: f"1.0 / {code}",
-        -2.0: f"1.0 / ({code} * {code})",
-    }
-    if exponent.constant not in known:
-        raise Unsupported(f"the power {exponent.constant}")
-    return known[exponent.constant]
+    """Small whole powers by multiplication, others of positive numbers by logarithm."""
+    code, wanted = as_float(a), exponent.constant
+    if wanted is None:
+        raise Unsupported("a power that is not a number")
+    if wanted != int(wanted):
+        return f"tl.sqrt({code})" if wanted == 0.5 else f"tl.exp({wanted!r} * tl.log({code}))"
+    if not 1 <= abs(wanted) <= 4:
+        raise Unsupported(f"the power {wanted}")
+    product = " * ".join([code] * int(abs(wanted)))
+    return product if wanted > 0 else f"1.0 / ({product})"
 
 
 def unary(form: str) -> Expression:
@@ -89,9 +97,9 @@ def unary(form: str) -> Expression:
     return lambda kind, a: form.format(as_kind(a, kind))
 
 
-def cast(kind: str, a: Value) -> str:
-    """Another dtype; in the kernel floats stay float64."""
-    return as_kind(a, kind)
+def of_float(form: str) -> Expression:
+    """A function of one float."""
+    return lambda kind, a: form.format(as_float(a))
 
 
 def ratio(kind: str, a: Value, b: Value) -> str:
@@ -99,7 +107,7 @@ def ratio(kind: str, a: Value, b: Value) -> str:
     return f"{as_float(a)} / {as_float(b)}"
 
 
-ELEMENTWISE: dict[str, Any] = {
+ELEMENTWISE: dict[str, Expression] = {
     "aten.add.Tensor": infix("+"),
     "aten.add.Scalar": infix("+"),
     "aten.sub.Tensor": infix("-"),
@@ -110,17 +118,22 @@ ELEMENTWISE: dict[str, Any] = {
     "aten.div.Tensor": ratio,
     "aten.div.Scalar": ratio,
     "aten.neg.default": unary("-{}"),
-    "aten.abs.default": lambda kind, a: f"tl.abs({as_kind(a, kind)})",
+    "aten.abs.default": unary("tl.abs({})"),
     "aten.sgn.default": sign,
     "aten.sign.default": sign,
-    "aten.log.default": lambda kind, a: f"tl.log({as_float(a)})",
-    "aten.exp.default": lambda kind, a: f"tl.exp({as_float(a)})",
-    "aten.sqrt.default": lambda kind, a: f"tl.sqrt({as_float(a)})",
-    "aten.reciprocal.default": lambda kind, a: f"1.0 / {as_float(a)}",
+    "aten.log.default": of_float("tl.log({})"),
+    "aten.exp.default": of_float("tl.exp({})"),
+    "aten.sqrt.default": of_float("tl.sqrt({})"),
+    "aten.rsqrt.default": of_float("1.0 / tl.sqrt({})"),
+    "aten.sigmoid.default": of_float("1.0 / (1.0 + tl.exp(-{}))"),
+    "aten.reciprocal.default": of_float("1.0 / {}"),
     "aten.pow.Tensor_Scalar": power,
     "aten.xlogy.Tensor": xlogy,
+    "aten.maximum.default": extreme(">"),
+    "aten.minimum.default": extreme("<"),
     "aten.clamp.default": clamp,
     "aten.clamp_min.default": clamp,
+    "aten.clamp_max.default": lambda kind, a, high: clamp(kind, a, None, high),
     "aten.where.self": where,
     "aten.masked_fill.Scalar": lambda kind, a, mask, b: where(kind, mask, b, a),
     "aten.eq.Scalar": compare("=="),
@@ -130,6 +143,7 @@ ELEMENTWISE: dict[str, Any] = {
     "aten.lt.Scalar": compare("<"),
     "aten.le.Scalar": compare("<="),
     "aten.eq.Tensor": compare("=="),
+    "aten.ne.Tensor": compare("!="),
     "aten.gt.Tensor": compare(">"),
     "aten.ge.Tensor": compare(">="),
     "aten.lt.Tensor": compare("<"),
@@ -137,8 +151,9 @@ ELEMENTWISE: dict[str, Any] = {
     "aten.bitwise_and.Tensor": infix("&"),
     "aten.bitwise_or.Tensor": infix("|"),
     "aten.logical_and.default": lambda kind, a, b: f"{as_kind(a, 'bool')} & {as_kind(b, 'bool')}",
+    "aten.logical_or.default": lambda kind, a, b: f"{as_kind(a, 'bool')} | {as_kind(b, 'bool')}",
     "aten.logical_not.default": lambda kind, a: f"({as_kind(a, 'bool')} == 0)",
     "aten.bitwise_not.default": lambda kind, a: f"({as_kind(a, 'bool')} == 0)",
-    "aten._to_copy.default": cast,
-    "aten.clone.default": cast,
+    "aten._to_copy.default": lambda kind, a: as_kind(a, kind),
+    "aten.clone.default": lambda kind, a: as_kind(a, kind),
 }

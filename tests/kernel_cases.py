@@ -154,7 +154,7 @@ def plain_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters, d
     return torch.stack(sums).view(shape)
 
 
-def judge(case: Case, launch, device: str = "cpu", seed: int = 0, margin: float = 2.0) -> tuple[float, float]:
+def judge(case: Case, passes, device: str = "cpu", seed: int = 0, margin: float = 2.0) -> tuple[float, float]:
     """Assert that sums and gradient are as good as the plain formula's; return their relative errors."""
     arguments = build(case, device, seed)
     logits, target, *rest = arguments
@@ -165,7 +165,7 @@ def judge(case: Case, launch, device: str = "cpu", seed: int = 0, margin: float 
     leaf = logits.detach().clone().requires_grad_()
     plain = plain_sums(leaf, target, *rest, exact.dtype if case.dtype == "float64" else torch.float32)
     summed = plain.detach()
-    sums = launch.region_sums(*arguments)
+    sums = passes.region_sums(*arguments)
     assert sums.shape == plain.shape
     assert sums.dtype == plain.dtype
     worst = 0.0
@@ -177,7 +177,7 @@ def judge(case: Case, launch, device: str = "cpu", seed: int = 0, margin: float 
     random = torch.Generator().manual_seed(seed + 1)
     coefficients = torch.randn(exact.shape, generator=random, dtype=torch.float64).to(device)
     exact = reference.region_gradient(coefficients.cpu(), *wide).to(device)
-    gradient = launch.region_gradient(coefficients.to(sums.dtype), *arguments)
+    gradient = passes.region_gradient(coefficients.to(sums.dtype), *arguments)
     assert gradient.dtype == logits.dtype
     assert gradient.stride() == torch.empty_like(logits).stride()
     yardstick = 0.0

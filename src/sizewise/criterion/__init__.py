@@ -1,0 +1,6 @@
+"""What can be called on logits: terms and their weighted sums, and the one step from logits to a loss."""
+
+from sizewise.criterion.criterion import Criterion
+from sizewise.criterion.weighted_sum import Loss, Weights
+
+__all__ = ["Criterion", "Loss", "Weights"]

@@ -1,0 +1,279 @@
+"""Torch operations that choose, join, repeat or add up elements."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch import fx
+
+from sizewise.criterion.fused.axes import ONE, Dim, Unsupported, Value, kind_of, merged
+
+if TYPE_CHECKING:
+    from sizewise.criterion.fused.write import Writer
+
+Shaping = Callable[["Writer", fx.Node], Any]
+
+
+def same(writer: "Writer", node: fx.Node) -> Value:
+    """The same numbers."""
+    return writer.known[argument(node, 0)]
+
+
+def each_plane(single: Callable[["Writer", fx.Node, Value, int], Value]) -> Shaping:
+    """A rule for one tensor whose first dim may be that of the fields, which each plane has lost (1, else 0)."""
+
+    def rule(writer: "Writer", node: fx.Node) -> Value:
+        value = writer.value(argument(node, 0))
+        if value.planes is None:
+            return single(writer, node, value, 0)
+        results = [single(writer, node, plane, 1) for plane in value.planes]
+        return Value("", (), results[0].kind, planes=tuple(results))
+
+    return rule
+
+
+def reduction(how: str) -> Shaping:
+    """``sum``, ``any``, ``amin``, ``amax`` or ``mean`` along dims."""
+
+    def single(writer: "Writer", node: fx.Node, value: Value, lost: int) -> Value:
+        dims, keep, rank = argument(node, 1), bool(argument(node, 2)), len(value.dims) + lost
+        wanted = range(rank) if dims is None or dims == [] else [dims] if isinstance(dims, int) else dims
+        places = [one % rank - lost for one in wanted]
+        if min(places, default=0) < 0:
+            raise Unsupported("the fields are reduced")
+        if how != "mean":
+            return writer.reduce(value, places, keep, how)
+        total = writer.reduce(value, places, keep, "sum")
+        sizes = " * ".join(f"({value.dims[place].size})" for place in places) or "1"
+        return Value(writer.add(f"{total.code} / ({sizes})"), total.dims, "float")
+
+    return each_plane(single)
+
+
+def expand(writer: "Writer", node: fx.Node, value: Value, lost: int) -> Value:
+    """Repeat along dims of size 1, or along new ones in front."""
+    wanted = argument(node, 1)[lost:]
+    dims = []
+    for place, size in enumerate(wanted):
+        old = place - len(wanted) + len(value.dims)
+        own = value.dims[old] if old >= 0 else ONE
+        keeps = own.axis or own.size != "1" or size == -1
+        dims.append(own if keeps else Dim(writer.size(size)))
+    return value.with_dims(tuple(dims))
+
+
+def unsqueeze(writer: "Writer", node: fx.Node, value: Value, lost: int) -> Value:
+    """A new dim of size 1."""
+    place = argument(node, 1) % (len(value.dims) + lost + 1) - lost
+    if place < 0:
+        raise Unsupported("a new dim before the fields")
+    return value.with_dims((*value.dims[:place], ONE, *value.dims[place:]))
+
+
+def squeeze(writer: "Writer", node: fx.Node, value: Value, lost: int) -> Value:
+    """Without dims of size 1."""
+    wanted = argument(node, 1)
+    places = {one % (len(value.dims) + lost) - lost for one in ([wanted] if isinstance(wanted, int) else wanted)}
+    if any(place < 0 or value.dims[place].axis for place in places):
+        raise Unsupported("a dim that cannot be left out")
+    gone = {place for place in places if value.dims[place].size == "1"}
+    return value.with_dims(tuple(dim for place, dim in enumerate(value.dims) if place not in gone))
+
+
+def select(writer: "Writer", node: fx.Node) -> Value:
+    """One place along a dim."""
+    value, place, index = writer.value(argument(node, 0)), argument(node, 1), argument(node, 2)
+    if value.planes is None:
+        return piece_of(writer, value, place % len(value.dims), index)
+    rank = len(value.planes[0].dims) + 1
+    if place % rank == 0:
+        return value.planes[index]
+    pieces = [piece_of(writer, one, place % rank - 1, index) for one in value.planes]
+    return Value("", (), value.kind, planes=tuple(writer.value(one) for one in pieces))
+
+
+def piece_of(writer: "Writer", value: Value, place: int, index: int) -> Value:
+    """One slice of a value, not written yet."""
+    dim = value.dims[place]
+    dims = value.dims[:place] + value.dims[place + 1 :]
+    if not dim.axis:  # the same all along
+        return value.with_dims(dims)
+    if isinstance(dim.chosen, tuple):
+        return Value("", dims, value.kind, piece=(value, dim.axis, dim.chosen[index]))
+    if index < 0:
+        length = {"k": writer.classes, "r": 2}.get(dim.axis)
+        if length is None:
+            raise Unsupported("the last image alone")
+        index += length - (0 if dim.chosen is None else dim.chosen.start)
+    return Value("", dims, value.kind, piece=(value, dim.axis, index + (0 if dim.chosen is None else dim.chosen.start)))
+
+
+def select_backward(writer: "Writer", node: fx.Node) -> Value:
+    """The values at one place, and 0 at all others."""
+    value = writer.value(argument(node, 0))
+    shape, place, index = (argument(node, at) for at in (1, 2, 3))
+    place %= len(shape)
+    axis = writer.axis(shape, place)
+    if value.planes is not None or index < 0:
+        raise Unsupported("the derivative of this choice")
+    if value.constant == 0:
+        return zeros(writer, shape)
+    dims = [*value.dims[:place], Dim(writer.size(shape[place]), axis), *value.dims[place:]]
+    return Value(writer.add(f"tl.where({axis} == {index}, {value.code}, 0)"), tuple(dims), value.kind)
+
+
+def unbind(writer: "Writer", node: fx.Node) -> list[Value]:
+    """Every slice along a dim."""
+    value = writer.value(argument(node, 0))
+    place = argument(node, 1) or 0
+    if value.planes is not None:
+        if place % (len(value.planes[0].dims) + 1):
+            raise Unsupported("slices within all fields")
+        return list(value.planes)
+    place %= len(value.dims)
+    return [piece_of(writer, value, place, index) for index in range(len(node.meta["val"]))]
+
+
+def cut(writer: "Writer", node: fx.Node) -> Value:
+    """``x[..., start:]``, whose places stay where they are."""
+    value = writer.value(argument(node, 0))
+    place, start, end, step = _slice(node.args[1:])
+    size = node.meta["val"].shape[place]
+    if value.planes is not None and place == 0 and isinstance(size, int):
+        return Value("", (), value.kind, planes=value.planes[start : start + size])
+    if value.planes is not None or step != 1:
+        raise Unsupported("this slice")
+    place %= len(value.dims)
+    dim = value.dims[place]
+    if start == 0 and writer.size(size) == dim.size:
+        return value
+    if not dim.axis:
+        return value.with_dims((*value.dims[:place], Dim(writer.size(size)), *value.dims[place + 1 :]))
+    if writer.size(size) == "1":
+        piece = writer.value(piece_of(writer, value, place, start))
+        return piece.with_dims((*piece.dims[:place], ONE, *piece.dims[place:]))
+    if dim.chosen is not None or start < 0 or not _is_end(end, dim, writer):
+        raise Unsupported("this slice")
+    here = Dim(writer.size(size), dim.axis, slice(start, None))
+    return value.with_dims((*value.dims[:place], here, *value.dims[place + 1 :]))
+
+
+def cut_backward(writer: "Writer", node: fx.Node) -> Value:
+    """The values at their places, and 0 at all others."""
+    value, shape = writer.value(argument(node, 0)), argument(node, 1)
+    place, start, end, step = _slice(node.args[2:])
+    place %= len(shape)
+    axis = writer.axis(shape, place)
+    whole = Dim(writer.size(shape[place]), axis)
+    if value.planes is not None or step != 1 or start < 0:
+        raise Unsupported("the derivative of this slice")
+    if value.constant == 0:
+        return zeros(writer, shape)
+    condition = f"{axis} >= {start}" if _is_end(end, whole, writer) else f"({axis} >= {start}) & ({axis} < {end})"
+    dims = (*value.dims[:place], whole, *value.dims[place + 1 :])
+    return Value(writer.add(f"tl.where({condition}, {value.code}, 0)"), dims, value.kind)
+
+
+def _slice(arguments: Sequence[Any]) -> tuple[int, int, Any, int]:
+    place, start, end, step = [*arguments, None, None, None, None][:4]
+    return place or 0, start or 0, end, step or 1
+
+
+def _is_end(end: Any, dim: Dim, writer: "Writer") -> bool:
+    """Whether a slice goes to the end of its dim."""
+    if end is None or (isinstance(end, int) and end >= 1 << 60):
+        return True
+    return writer.size(end) == dim.size
+
+
+def stack(writer: "Writer", node: fx.Node) -> Value:
+    """Planes; slices of one value side by side; or the two regions of a sigmoid channel."""
+    parts = [writer.known[one] for one in argument(node, 0)]
+    result = node.meta["val"]
+    place = (argument(node, 1) or 0) % result.dim()
+    if any(one.planes is not None for one in parts):
+        raise Unsupported("planes are stacked")
+    if result.dim() == (4 if writer.sigmoid else 3):  # one dim more than a tensor of the formula has
+        if place or len(parts) != writer.fields:
+            raise Unsupported(f"{len(parts)} tensors stacked along dim {place}")
+        return Value("", (), "float", planes=tuple(writer.value(one) for one in parts))
+
+    def with_dim(value: Value, dim: Dim) -> Value:
+        return value.with_dims((*value.dims[:place], dim, *value.dims[place:]))
+
+    pieces = [one.piece for one in parts if one.piece is not None]
+    if len(pieces) == len(parts) and all(one[:2] == pieces[0][:2] for one in pieces):
+        source, axis, _ = pieces[0]
+        places = tuple(one[2] for one in pieces)
+        if len(places) > 1 and len(set(places)) == len(places):
+            return with_dim(Value(source.code, parts[0].dims, source.kind), Dim(str(len(places)), axis, places))
+    solid = [writer.value(one) for one in parts]
+    if all(one.code == solid[0].code for one in solid):  # the same all along
+        return with_dim(solid[0], Dim(str(len(parts))))
+    if writer.sigmoid and len(parts) == 2 and place == 2:  # axes come in order: n, k, r
+        dims = tuple(merged(list(pair)) for pair in zip(solid[0].dims, solid[1].dims, strict=True))
+        code = writer.add(f"tl.where(r == 0, {solid[0].code}, {solid[1].code})")
+        return with_dim(Value(code, dims, kind_of(result.dtype)), Dim("2", "r"))
+    raise Unsupported(f"{len(parts)} tensors stacked along dim {place}")
+
+
+def filled(amount: float | None) -> Shaping:
+    """A constant tensor; ``None``: its number is the argument after its shape, or the first of ``scalar_tensor``."""
+
+    def rule(writer: "Writer", node: fx.Node) -> Value:
+        result = node.meta["val"]
+        found: Any = amount
+        if found is None:
+            first = argument(node, 0)
+            found = argument(node, 1) if isinstance(first, (list, tuple)) else first
+        if isinstance(found, bool) or not isinstance(found, (int, float)) or kind_of(result.dtype) == "bool":
+            raise Unsupported("a constant that is no number")
+        dims = tuple(Dim(writer.size(size)) for size in result.shape)
+        kind = kind_of(result.dtype)
+        constant = writer.value(float(found) if kind == "float" else int(found))
+        fields = 4 if writer.sigmoid else 3
+        if len(dims) == fields:
+            return Value("", (), kind, planes=(constant.with_dims(dims[1:]),) * writer.fields)
+        return constant.with_dims(dims)
+
+    return rule
+
+
+def zeros(writer: "Writer", shape: Sequence[Any]) -> Value:
+    """0 in the given shape."""
+    return writer.value(0.0).with_dims(tuple(Dim(writer.size(size)) for size in shape))
+
+
+def argument(node: fx.Node, place: int) -> Any:
+    """An argument by its place, None where it was left out."""
+    return node.args[place] if len(node.args) > place else None
+
+
+SHAPING: dict[str, Shaping] = {
+    "aten.detach.default": same,
+    "aten.alias.default": same,
+    "aten.sum.dim_IntList": reduction("sum"),
+    "aten.sum.default": reduction("sum"),
+    "aten.mean.dim": reduction("mean"),
+    "aten.mean.default": reduction("mean"),
+    "aten.any.dim": reduction("any"),
+    "aten.any.default": reduction("any"),
+    "aten.amin.default": reduction("amin"),
+    "aten.amax.default": reduction("amax"),
+    "aten.expand.default": each_plane(expand),
+    "aten.unsqueeze.default": each_plane(unsqueeze),
+    "aten.squeeze.dim": each_plane(squeeze),
+    "aten.squeeze.dims": each_plane(squeeze),
+    "aten.select.int": select,
+    "aten.select_backward.default": select_backward,
+    "aten.unbind.int": unbind,
+    "aten.slice.Tensor": cut,
+    "aten.slice_backward.default": cut_backward,
+    "aten.stack.default": stack,
+    "aten.zeros.default": filled(0.0),
+    "aten.zeros_like.default": filled(0.0),
+    "aten.new_zeros.default": filled(0.0),
+    "aten.ones.default": filled(1.0),
+    "aten.ones_like.default": filled(1.0),
+    "aten.full.default": filled(None),
+    "aten.scalar_tensor.default": filled(None),
+}

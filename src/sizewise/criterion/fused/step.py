@@ -1,0 +1,176 @@
+"""The step on a GPU: four launches, and as few calls from Python as there can be.
+
+The formula of a criterion is a few dozen tiny operations on (N, K) tensors and as many in its backward. Each costs the
+host ten times what it costs the device, and together more than the two passes over the logits. So a step launches two
+kernels for the sums, one for the formula and its derivative, and one for the gradient. What depends on shapes, dtypes
+and options is prepared in the first call and found again by a key.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from sizewise.criterion.fused.axes import Unsupported
+from sizewise.criterion.fused.kernel import FormulaKernel
+from sizewise.criterion.plain_step import per_term
+from sizewise.private_apis import cuda_stream
+from sizewise.stats.inputs import prepare
+from sizewise.stats.kernels.call import BackwardCall, ForwardCall
+from sizewise.stats.kernels.label_errors import record_of
+from sizewise.stats.kernels.passes import backward_call, form_of, forward_call, number_on, on_device_of
+from sizewise.stats.operator import region_gradient
+from sizewise.stats.reference import compute_dtype
+
+if TYPE_CHECKING:
+    from sizewise.criterion.criterion import Criterion
+    from sizewise.criterion.snapshot import Snapshot
+
+# What is prepared for one form of input stays; a program with ever new shapes prepares anew now and then.
+MOST_PLANS = 256
+UNSEEN: Any = object()
+
+
+def fused_step(
+    snapshot: "Snapshot", criterion: "Criterion", logits: Tensor, target: Any, mask: Any, truth: Tensor | None
+) -> "FusedStep | None":
+    """The launches for such input, or None where plain torch has to do."""
+    if type(target) is not Tensor or (mask is not None and type(mask) is not Tensor):
+        logits, target, mask = prepare(snapshot.label, logits, target, mask, snapshot.ignore_index, snapshot.activation)
+    key = (form_of(logits, target, mask), truth is not None)
+    plan = snapshot.plans.get(key, UNSEEN)
+    if plan is UNSEEN:
+        if logits.is_cuda and torch.cuda.is_current_stream_capturing():
+            return None  # someone else's graph is being captured: no time to compile
+        plan = make_step(snapshot, criterion, logits, target, mask, truth is not None, key[0])
+        if len(snapshot.plans) >= MOST_PLANS:
+            snapshot.plans.clear()
+        snapshot.plans[key] = plan
+    return plan
+
+
+def make_step(
+    snapshot: "Snapshot",
+    criterion: "Criterion",
+    logits: Tensor,
+    target: Any,
+    mask: Any,
+    has_truth: bool,
+    form: tuple,
+) -> "FusedStep | None":
+    """Check the input, and prepare its steps; None for input or formulas that kernels do not cover."""
+    logits, target, mask = prepare(snapshot.label, logits, target, mask, snapshot.ignore_index, snapshot.activation)
+    if logits.numel() == 0 or logits.dim() > 5 or not snapshot.fits(logits.device):
+        return None
+    ignore_index, sigmoid, kinds, parameters = snapshot.reading
+    reading = (ignore_index, sigmoid, tuple(zip(kinds, parameters, strict=True)))
+    record = record_of(logits.device)
+
+    def compiled(call: Callable[..., None], *tensors: Any) -> None:
+        with on_device_of(logits):  # which each thread has its own of
+            call(*tensors)
+
+    # The first call compiles for seconds: the kernels side by side, while the formula is being written.
+    with ThreadPoolExecutor(2, thread_name_prefix="sizewise") as pool, on_device_of(logits):
+        sums = forward_call(logits, target, mask, *reading)
+        pool.submit(compiled, sums.compile, logits, target, mask, record.tensor)
+        formula = formula_kernel(snapshot, criterion, logits, has_truth)
+        if formula is None or not formula.takes(logits.shape[0]):
+            return None
+        gradient = backward_call(logits, target, mask, torch.empty_like(logits), *reading, formula.planes)
+        pool.submit(compiled, gradient.compile, logits, target, mask)
+        return FusedStep(snapshot, formula, sums, gradient, logits, target, mask, form)
+
+
+def formula_kernel(
+    snapshot: "Snapshot", criterion: "Criterion", logits: Tensor, has_truth: bool
+) -> FormulaKernel | None:
+    """The formula as a kernel for so many classes, or None where it is left to torch."""
+    images, channels = logits.shape[:2]
+    dtype, one_image = compute_dtype(logits.dtype), images == 1
+    key = (channels, dtype, logits.device, one_image, has_truth)
+    if key not in snapshot.formulas:
+        regions = (2,) if snapshot.sigmoid else ()
+        like = torch.empty(len(snapshot.fields), 2, channels, *regions, dtype=dtype, device=logits.device)
+        try:
+            made = FormulaKernel(criterion, snapshot.fields, like, one_image=one_image, has_truth=has_truth)
+        except Unsupported:
+            made = None
+        snapshot.formulas[key] = made
+    return snapshot.formulas[key]
+
+
+class FusedStep:
+    """The launches of a step for input of one form; see :class:`sizewise.criterion.step.Backend`."""
+
+    def __init__(
+        self,
+        snapshot: "Snapshot",
+        formula: FormulaKernel,
+        sums: ForwardCall,
+        gradient: BackwardCall,
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        form: tuple,
+    ) -> None:
+        self.form, self.reading = form, snapshot.reading
+        self.sums, self.gradient = sums, gradient
+        self.formula, self.launch = formula, formula.launch(logits.shape[0])
+        self.record = record_of(logits.device)
+        self.device = logits.get_device()
+        self.target_shape, self.mask_shape = target.shape, None if mask is None else mask.shape
+
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        truth: Tensor | None,
+        scale: float,
+        learned: Sequence[Tensor],
+        derive: bool,
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor | None, ...], Any]:
+        """See :class:`sizewise.criterion.step.Backend`."""
+        if self.record.words[0]:
+            self.record.raise_error()
+        with on_device_of(logits):
+            stream = cuda_stream(self.device)
+            sums = self.sums(logits, target, mask, self.record.tensor, stream=stream)
+            factor = number_on(sums.device, torch.float64, scale)
+            outputs, coefficients = self.formula(sums, truth, factor, self.launch, stream)
+        values = outputs[self.formula.terms :].unbind(0)
+        return (*values, sums), (logits, target, mask), (outputs, coefficients)
+
+    def backward(
+        self,
+        kept: tuple[Tensor, Tensor],
+        saved: tuple[Any, ...],
+        upstream: Sequence[Tensor | None],
+        wants_logits: bool,
+    ) -> tuple[Tensor | None, Sequence[Tensor | None]]:
+        """See :class:`sizewise.criterion.step.Backend`."""
+        (factors, coefficients), (logits, target, mask), (total, *values) = kept, saved, upstream
+        if total is None or any(one is not None for one in values):
+            factors = per_term(factors[: self.formula.terms], upstream)
+            total = number_on(factors.device, factors.dtype, 1.0)
+        # The operator says that there is no second derivative; and it takes tensors that hooks, as those that keep them
+        # on the CPU between the passes, brought back in another layout.
+        if torch.is_grad_enabled() or form_of(logits, target, mask) != self.form:
+            mask = None if mask is None else mask.view(self.mask_shape)
+            dense = self.dense(coefficients, factors * total)
+            return region_gradient(dense, logits, target.view(self.target_shape), mask, *self.reading), ()
+        gradient = torch.empty_like(logits)
+        with on_device_of(logits):
+            stream = cuda_stream(self.device)
+            self.gradient(coefficients, factors, total, logits, target, mask, gradient, stream=stream)
+        return gradient, ()
+
+    def dense(self, coefficients: Tensor, on_terms: Tensor) -> Tensor:
+        """∂(final loss)/∂sums as one plane for each field."""
+        planes = [torch.zeros_like(coefficients[0]) for _ in self.reading[2]]
+        for plane, (term, field) in zip(coefficients, self.formula.planes, strict=False):
+            planes[field] = planes[field] + plane * on_terms[term]
+        return torch.stack(planes)

@@ -1,0 +1,81 @@
+"""What a step knows of a criterion, and whether that is still so."""
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from sizewise.module import Module
+from sizewise.stats import fields as f
+from sizewise.stats.fields import Field
+
+if TYPE_CHECKING:
+    from sizewise.criterion.criterion import Criterion
+
+# Modules of torch that hold others, and nothing that a formula could read.
+CONTAINERS = (nn.ModuleDict, nn.ModuleList, nn.Sequential)
+
+
+class Snapshot:
+    """What a step knows of a criterion, as long as none of its options changes.
+
+    The weights λ and all other buffers may change in place: they are read in every step.
+
+    Attributes:
+        fields: the sums to take: those of the terms, and those that callbacks asked for.
+        reading: how the operator reads its input: ignore_index, sigmoid, and the fields as numbers.
+        learned: the parameters, and the buffers that have become parameters in all but name.
+        fusible: whether the formula may become a kernel: all that it depends on is seen to change. Ranks must meet in
+            every call, and a replica of ``DataParallel`` lives for one call, in which no kernel pays.
+        plans: what was prepared for each form of input, by the backends.
+    """
+
+    def __init__(self, criterion: "Criterion") -> None:
+        modules = list(criterion.modules())
+        self.owner = weakref.ref(criterion)  # a replica on another device copies what its original holds
+        self.label, self.names = criterion.label, criterion.names
+        # What must stay the very same object, and how many there must be: one short loop in every call.
+        self.watched = [(one.__dict__, "changes", one.__dict__.get("changes")) for one in modules]
+        self.lengths = []
+        for holder in (held for one in modules for held in (one._modules, one._buffers, one._parameters)):
+            self.watched += [(holder, name, value) for name, value in holder.items()]
+            self.lengths.append((holder, len(holder)))
+        self.buffers = [tensor for one in modules for tensor in one._buffers.values() if tensor is not None]
+        self.parameters = [tensor for one in modules for tensor in one._parameters.values() if tensor is not None]
+        asked = (field for watch in criterion.watches for field in watch.fields)
+        self.fields: tuple[Field, ...] = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *criterion.fields, *asked)))
+        self.ignore_index, self.activation = criterion.ignore_index, criterion.activation
+        self.sigmoid = self.activation == "sigmoid"
+        kinds = [int(field.kind) for field in self.fields]
+        self.reading = (self.ignore_index, self.sigmoid, kinds, [field.parameter for field in self.fields])
+        self.fusible = (
+            not getattr(criterion, "_is_replica", False)
+            and "global" not in criterion.scopes
+            and not self.parameters
+            and all(isinstance(one, (Module, *CONTAINERS)) for one in modules)
+        )
+        self.plans: dict[tuple, Any] = {}
+        self.formulas: dict[tuple, Any] = {}
+
+    def is_current(self, criterion: "Criterion") -> bool:
+        """Whether the criterion is still the same, but for the values of its buffers."""
+        if self.owner() is not criterion:
+            return False
+        for holder, name, value in self.watched:
+            if holder.get(name) is not value:
+                return False
+        for holder, length in self.lengths:  # a generator takes longer  # noqa: SIM110
+            if len(holder) != length:
+                return False
+        return True
+
+    @property
+    def learned(self) -> list[Tensor]:
+        return [tensor for tensor in (*self.parameters, *self.buffers) if tensor.requires_grad]
+
+    def fits(self, device: torch.device) -> bool:
+        """Whether a kernel on ``device`` can read every constant: single numbers, as λ, are copied where needed."""
+        return all(
+            tensor.device == device or (not tensor.dim() and tensor.device.type == "cpu") for tensor in self.buffers
+        )

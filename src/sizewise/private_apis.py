@@ -1,0 +1,150 @@
+"""Every private part of torch and Triton that this package touches, in one place.
+
+Each entry says why it is needed, which versions it was seen to work with, and what happens without it. The library
+itself runs with torch 2.6 and later; what is here for the kernels alone was seen with torch 2.8 to 2.13 and Triton 3.4
+to 3.9, the range in which they run.
+"""
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, fx
+from torch.autograd import forward_ad
+
+
+def in_torch_func() -> bool:
+    """Whether a transform of ``torch.func``, or a level of forward-mode derivatives, is at work.
+
+    ``torch._C._are_functorch_transforms_active`` and ``forward_ad._current_level`` answer in under a microsecond, with
+    torch 2.6 to 2.13. Without them the answer would be no, and torch would say in its own words what it lacks.
+    """
+    return _transforms() or getattr(forward_ad, "_current_level", -1) >= 0
+
+
+def in_dispatch_mode() -> bool:
+    """Whether a mode, as that of fake tensors, looks at the single operations of this call.
+
+    ``torch._C._len_torch_dispatch_stack``, torch 2.6 to 2.13. Without it the answer would be no, and such a mode would
+    see one opaque node.
+    """
+    return _modes() > 0
+
+
+_transforms: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+_modes: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+
+
+def apply_of(function: type[torch.autograd.Function]) -> Callable[..., Any]:
+    """``function.apply`` without its search for functorch, which :func:`in_torch_func` has done.
+
+    ``Function.apply`` is a Python method above the C entry point of the same name; going past it saves as much as a
+    launch takes. Seen with torch 2.6 to 2.13. Without it, ``function.apply`` itself.
+    """
+    return getattr(super(torch.autograd.Function, function), "apply", function.apply)
+
+
+def cuda_stream(device: int) -> int | None:
+    """The current stream of a CUDA device as Triton's launcher takes it; None without a device (< 0).
+
+    ``torch._C._cuda_getCurrentRawStream`` is what inductor's code calls; torch 2.6 to 2.13. Without it a stream object
+    is made, which takes 2 µs more.
+    """
+    if device < 0:
+        return None
+    return _raw_stream(device) if _raw_stream else torch.cuda.current_stream(device).cuda_stream
+
+
+def cuda_device() -> int:
+    """The current CUDA device. ``torch._C._cuda_getDevice`` skips a check that CUDA is there; torch 2.6 to 2.13."""
+    return _get_device() if _get_device else torch.cuda.current_device()
+
+
+_raw_stream: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+_get_device: Callable[[], int] | None = getattr(torch._C, "_cuda_getDevice", None)
+
+
+def process_group(name: str) -> dist.ProcessGroup:
+    """The process group of a name: operators take names, not objects.
+
+    ``_resolve_process_group`` is how torch's own functional collectives find their group again; torch 2.6 to 2.13.
+    Without it ``scope="global"`` fails with an ``AttributeError``.
+    """
+    return dist.distributed_c10d._resolve_process_group(name)  # type: ignore[arg-type]
+
+
+def can_use_one_core() -> bool:
+    """Whether :func:`use_one_core` works here."""
+    return _thread_settings()[0] is not None
+
+
+def use_one_core() -> None:
+    """Let torch's operations in the calling thread run on one core.
+
+    ``torch.set_num_threads`` changes the whole process. OpenMP and MKL keep the number for each thread, and the
+    libraries that torch has loaded let themselves be asked: ``omp_set_num_threads`` and ``MKL_Set_Num_Threads_Local``
+    in the wheels for Linux, torch 2.6 to 2.13. Without the first, :func:`can_use_one_core` says so, and chunks are
+    computed one after the other, each by all cores.
+    """
+    set_openmp, set_mkl = _thread_settings()
+    torch.get_num_threads()  # torch copies the process's number into a thread once: let that be before
+    if set_openmp is not None:
+        set_openmp(1)
+    if set_mkl is not None:
+        set_mkl(1)
+
+
+@cache
+def _thread_settings() -> tuple[Any, Any]:
+    try:
+        loaded = ctypes.CDLL(torch._C.__file__)
+    except (OSError, AttributeError):
+        return None, None
+    return tuple(getattr(loaded, name, None) for name in ("omp_set_num_threads", "MKL_Set_Num_Threads_Local"))  # type: ignore[return-value]
+
+
+def direct_launcher(compiled: Any, grid: tuple[int, int, int]) -> Callable[..., None] | None:
+    """A compiled Triton kernel as a function of plain addresses; None where there is none, as in the interpreter.
+
+    ``CompiledKernel[grid]`` goes past Triton's analysis of the arguments, which takes longer than a small kernel;
+    Triton 3.4 to 3.9. Without it every launch is analysed.
+    """
+    import triton
+
+    kind = getattr(triton.compiler, "CompiledKernel", None)
+    return compiled[grid] if kind is not None and isinstance(compiled, kind) else None
+
+
+def graph_with_symbols(
+    function: Callable[..., Any], tensors: Sequence[Tensor], fixed: Sequence[Sequence[int]]
+) -> tuple[fx.GraphModule, Sequence[Tensor], Any]:
+    """The operations of ``function(*tensors)`` below autograd, with every size that is not ``fixed`` as a symbol.
+
+    Symbols are one for each dim: two dims have the same one only where the function itself asks whether they are
+    equal. Dims of size 0 and 1 are always fixed.
+
+    ``FakeTensorMode``, ``ShapeEnv`` and ``make_fx`` are what ``torch.export`` is made of. This use of them was seen
+    with torch 2.8 to 2.13. Where it fails, the formula of a loss runs as single torch operations.
+
+    Returns:
+        The graph, the tensors' stand-ins whose shapes are symbols, and the environment that knows what was asked.
+    """
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+    known = ShapeEnv(duck_shape=False)
+    mode = FakeTensorMode(shape_env=known)
+    fakes = []
+    for tensor, constant in zip(tensors, fixed, strict=True):
+        sizes = [
+            DimDynamic.STATIC if place in constant or size < 2 else DimDynamic.DYNAMIC
+            for place, size in enumerate(tensor.shape)
+        ]
+        fakes.append(mode.from_tensor(tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes)))
+    graph = make_fx(function, tracing_mode="symbolic")(*fakes)
+    graph.graph.eliminate_dead_code()
+    return graph, fakes, known
