@@ -5,7 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 PYTEST := $(BIN)/python -m pytest -n 2
 
-.PHONY: demo test test-all test-gpu lint bench docs clean
+OLDEST := .venv-oldest
+LIBRARY_TESTS := tests/criterion tests/stats tests/terms tests/theory tests/test_losses.py tests/test_deep_supervision.py \
+	tests/test_tiles.py tests/test_distributed.py tests/test_edge_cases.py tests/test_edge_labels.py \
+	tests/test_input_errors.py tests/test_option_errors.py
+
+.PHONY: demo test test-all test-gpu test-oldest lint bench docs clean
 
 demo: $(VENV)/installed  ## compare four losses over three seeds on built-in data
 	$(BIN)/sizewise compare --data synthetic --losses CE,Dice,DiceCE,RCE --seeds 3 --jobs 2 --out demo
@@ -17,8 +22,11 @@ test-all: $(VENV)/installed-dev  ## every combination of options and dtypes
 	SIZEWISE_EXHAUSTIVE=1 $(PYTEST)
 
 test-gpu:  ## kernels and training on this machine's GPU, with whatever PyTorch build $(PYTHON) has
-	PYTHONPATH=src:tests:tests/stats/kernels $(PYTHON) tests/stats/kernels/gpu_check.py
+	PYTHONPATH=src:tests $(PYTHON) tests/gpu_check.py
 	PYTHONPATH=src $(PYTHON) tests/train/gpu_training_check.py
+
+test-oldest: $(OLDEST)/installed  ## the library's tests with the oldest PyTorch that it supports
+	$(OLDEST)/bin/python -m pytest -n 2 -p no:cacheprovider $(LIBRARY_TESTS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -41,5 +49,11 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP) --editable ".[train,dev,peers]"
 	touch $@
 
+$(OLDEST)/installed: pyproject.toml
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/pip --disable-pip-version-check install --quiet torch==2.6.0 "numpy<2.3" pytest pytest-xdist hypothesis
+	$(OLDEST)/bin/pip --disable-pip-version-check install --quiet --no-deps --editable .
+	touch $@
+
 clean:
-	rm -rf $(VENV) site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

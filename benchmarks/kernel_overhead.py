@@ -10,12 +10,11 @@ import time
 
 import torch
 from kernel_tuning import copy_bandwidth, median_us
-from sizewise.stats.gpu_step import form_of
 from torch.nn import functional
 
 import sizewise as sw
-from sizewise.stats import gpu_step
-from sizewise.stats.kernels import launch
+from sizewise.criterion.step import takes_kernels
+from sizewise.stats.kernels import passes
 from sizewise.stats.operator import region_gradient, region_sums
 
 SHAPES = ((8, 2, 512, 512), (2, 3, 128, 128, 128), (8, 19, 512, 1024), (2, 16, 96, 160, 160))
@@ -71,15 +70,17 @@ def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
             step(criterion)
 
     def plain_operations(logits, target):
-        return criterion.total(criterion.terms(logits, target))
+        return criterion.from_stats(criterion.stats(logits, target))
 
     for _ in range(3):
         step(criterion)
-    prepared = criterion._prepared()
-    (plan,) = prepared.plans.values()
-    value, coefficients = plan.forward(logits, target, None)
-    reading = prepared.reading
-    sums = launch.region_sums(plain, labels, None, *reading)
+    snapshot = criterion.snapshot()
+    (plan,) = snapshot.plans.values()
+    outputs, saved, kept = plan.forward(logits, target, None, None, 1.0, (), True)
+    upstream = (torch.ones_like(outputs[0]), *[None] * (len(outputs) - 2))
+    reading = snapshot.reading
+    sums = passes.region_sums(plain, labels, None, *reading)
+    one = passes.number_on(sums.device, torch.float64, 1.0)
     runs = {
         "torch CE": lambda: step(functional.cross_entropy),
         "RCE": lambda: step(criterion),
@@ -89,12 +90,12 @@ def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
         "RCE compiled": lambda: step(compiled),
         "RCE as a CUDA graph": captured(lambda: step(criterion)),
         "RCE compiled, as a CUDA graph": captured(lambda: step(compiled)),
-        "part: three launches forward": lambda: plan.forward(logits, target, None),
-        "part: formula": lambda: plan.formula(coefficients, value, coefficients, *plan.inputs),
-        "part: backward launch": lambda: plan.backward(coefficients, logits, target, None, value),
-        "part: checks of the input": lambda: form_of(logits, target, None),
-        "part: checks of the criterion": criterion._prepared,
-        "part: whether to step": lambda: gpu_step.steps_on_gpu(logits),
+        "part: three launches forward": lambda: plan.forward(logits, target, None, None, 1.0, (), True),
+        "part: formula": lambda: plan.formula(sums, None, one, plan.launch),
+        "part: backward launch": lambda: plan.backward(kept, saved, upstream, True),
+        "part: checks of the input": lambda: passes.form_of(logits, target, None),
+        "part: checks of the criterion": criterion.snapshot,
+        "part: whether to step": lambda: takes_kernels(logits),
         "part: forward": lambda: criterion(logits, target),
         "operator forward": lambda: region_sums(plain, labels, None, *reading),
         "operator backward": lambda: region_gradient(sums, plain, labels, None, *reading),

@@ -97,6 +97,11 @@ def check_log(root):
     assert f"sizewise: {TRAINED} trains with" in log
     assert "Loss(CrossEntropy() + 0.5 * SizeL1())" in log
     assert f"nnUNetTrainerRCE is {TRAINED}" in (root / "said.txt").read_text()
+    means = {line.split()[-2]: float(line.split()[-1]) for line in log.splitlines() if ": train " in line}
+    assert set(means) == {"CrossEntropy", "SizeL1"}
+    loss = next(float(line.split()[-1]) for line in log.splitlines() if "train_loss" in line)
+    # the loss is a mean over levels, the terms are of the full resolution: near each other, not equal
+    assert means["CrossEntropy"] + 0.5 * means["SizeL1"] == pytest.approx(loss, rel=0.5)
 
 
 def check_validated_and_predicted(root, number, trainer):

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 
 from sizewise.criterion import Criterion, Loss
 from sizewise.deep_supervision import DeepSupervision
-from sizewise.integrations.nnunet.term_means import TermMeans
 
 
 class TrainerLoss(nn.Module):
@@ -33,14 +32,17 @@ class TrainerLoss(nn.Module):
     ) -> None:
         super().__init__()
         self.ignore_channel = ignore_channel
-        self.term_means = TermMeans(criterion)
         self.criterion: Criterion | DeepSupervision = criterion
         if level_weights is not None:
             self.criterion = DeepSupervision(criterion, weights=[float(weight) for weight in level_weights])
 
+    @property
+    def inner(self) -> Criterion:
+        """The loss of one level."""
+        return self.criterion.criterion if isinstance(self.criterion, DeepSupervision) else self.criterion
+
     def forward(self, output: Tensor | Sequence[Tensor], target: Tensor | Sequence[Tensor]) -> Tensor:
         """The loss of one training step."""
-        self.term_means.next_batch()
         if not self.ignore_channel:
             return self.criterion(output, target)
         if isinstance(target, Tensor):

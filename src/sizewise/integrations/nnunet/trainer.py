@@ -12,6 +12,7 @@ from sizewise.criterion import Criterion, Loss
 from sizewise.integrations.nnunet.reading import TrainerLoss
 from sizewise.integrations.nnunet.record import keep_record
 from sizewise.integrations.nnunet.settings import Settings
+from sizewise.integrations.nnunet.term_means import TermMeans
 
 if TYPE_CHECKING:
     from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer as Trainer
@@ -70,15 +71,16 @@ class SizewiseTraining(Trainer):
         if self.local_rank == 0:  # before anything of another run is written over
             keep_record(Path(self.output_folder_base), self.record())
         super().on_train_start()
+        self.term_means = TermMeans(self.loss.inner)
         self.print_to_log_file(f"sizewise: {type(self).__name__} trains with {self.loss}")
 
-    def on_train_epoch_start(self) -> None:
-        super().on_train_epoch_start()
-        self.loss.term_means.take()  # validation has been through the same loss
+    def train_step(self, batch: dict) -> dict:
+        self.term_means.next_batch()
+        return super().train_step(batch)
 
     def on_train_epoch_end(self, train_outputs: list[dict]) -> None:
-        means = self.loss.term_means.take()
         super().on_train_epoch_end(train_outputs)
+        means = self.term_means.take()
         if self.local_rank == 0:
             for name, mean in means.items():
                 self.print_to_log_file(f"train {name} {mean:.4f}")

@@ -1,4 +1,4 @@
-"""The checks that need a GPU, as a plain script: ``PYTHONPATH=src:tests python tests/stats/kernels/gpu_check.py [NAME]``.
+"""The checks that need a GPU, as a plain script: ``PYTHONPATH=src:tests python tests/gpu_check.py [NAME]``.
 
 Compiled kernels against float64 on a sample of all forms, identical bits, CUDA graphs, torch.compile, bad labels,
 more than 2^31 elements, and the peak of memory.
@@ -9,6 +9,7 @@ import pickle
 import sys
 import time
 import traceback
+import warnings
 
 import torch
 import torch.utils.checkpoint
@@ -78,47 +79,58 @@ def graph() -> None:
     expect_error("label 77")
 
 
+def plain(criterion, logits, target, scale=1.0):
+    """Loss and gradient from the operator and the formula as single operations."""
+    leaf = logits.clone().requires_grad_()
+    loss = criterion.from_stats(criterion.stats(leaf, target))
+    loss.backward(torch.tensor(scale, device="cuda"))
+    return loss.detach(), leaf.grad
+
+
+def fast(criterion, logits, target, scale=1.0):
+    """The same in one node."""
+    leaf = logits.clone().requires_grad_()
+    loss = criterion(leaf, target)
+    loss.backward(torch.tensor(scale, device="cuda"))
+    return loss.detach(), leaf.grad
+
+
+def close(results, others):
+    for got, wanted in zip(results, others, strict=True):
+        assert (got - wanted).norm() <= 2e-6 * wanted.norm(), float((got - wanted).norm() / wanted.norm())
+
+
+def batches(shape=(4, 5, 64, 64), count=4):
+    torch.manual_seed(0)
+    labels = (shape[0], *shape[2:])
+    return [(torch.randn(shape).cuda(), torch.randint(0, shape[1], labels).cuda()) for _ in range(count)]
+
+
+def fused(criterion) -> int:
+    """How many forms of input have kernels."""
+    return sum(one is not None for one in criterion.snapshot().plans.values())
+
+
 def one_node() -> None:
     """Steps with the formula as one kernel give what the plain operations give, and follow every change."""
-    torch.manual_seed(0)
-    inputs = [
-        (torch.randn(4, 5, 64, 64, device="cuda"), torch.randint(0, 5, (4, 64, 64), device="cuda")) for _ in range(4)
-    ]
-
-    def plain(criterion, logits, target, scale=1.0):
-        leaf = logits.clone().requires_grad_()
-        loss = criterion.total(criterion.terms(leaf, target))
-        loss.backward(torch.tensor(scale, device="cuda"))
-        return loss.detach(), leaf.grad
-
-    def fast(criterion, logits, target, scale=1.0):
-        leaf = logits.clone().requires_grad_()
-        loss = criterion(leaf, target)
-        loss.backward(torch.tensor(scale, device="cuda"))
-        return loss.detach(), leaf.grad
-
-    def close(results, others):
-        for got, wanted in zip(results, others, strict=True):
-            assert (got - wanted).norm() <= 2e-6 * wanted.norm(), float((got - wanted).norm() / wanted.norm())
+    inputs = batches()
 
     def same(criterion, wanted_plans):
         for logits, target in inputs:
             close(fast(criterion, logits, target), plain(criterion, logits, target))
-        plans = [one for one in criterion._prepared().plans.values() if one is not None]
-        assert len(plans) == wanted_plans, (repr(criterion), plans)
+        assert fused(criterion) == wanted_plans, (repr(criterion), criterion.snapshot().plans)
 
     for name in sw.loss_names():
         same(sw.loss(name).cuda(), 1)
-    for shape in ((16, 1000, 8, 8), (4, 256, 32, 32), (300, 3, 8, 8)):
-        logits, target = torch.randn(shape, device="cuda"), torch.randint(0, shape[1], shape[:1] + shape[2:]).cuda()
-        many = sw.loss("RCE").cuda()
-        close(fast(many, logits, target), plain(many, logits, target))
-        assert len(many._prepared().plans) == 1
+    for shape in ((16, 1000, 8, 8), (4, 256, 32, 32), (300, 3, 8, 8), (1, 5, 64, 64)):
+        many, (one,) = sw.loss("RCE").cuda(), batches(shape, 1)
+        close(fast(many, *one), plain(many, *one))
+        assert fused(many) == 1
     on_cpu = sw.loss("RCE")  # its weights are mirrored on the device
     same(on_cpu, 1)
     on_cpu.weights["SizeL1"] = 0.5
     same(on_cpu, 1)
-    same(sw.SizeBounds(0.1, 0.5), 0)  # bounds that would have to be copied to the device in each step
+    same(sw.SizeBounds(0.1, 0.5, class_weight=[1, 2, 3, 4, 5]), 0)  # weights to copy in every step
     same(sw.SizeBounds(0.1, 0.5).cuda(), 1)
     same(sw.loss("RCE", scope="global").cuda(), 0)
     criterion = sw.Loss(sw.loss("RCE") + 0.1 * sw.Dice(class_weight=[1, 2, 3, 4, 5]) + 0.3 * sw.Tversky()).cuda()
@@ -139,11 +151,14 @@ def one_node() -> None:
     criterion = sw.loss("RCE").cuda()
     scaled = [fast(criterion, *inputs[0], 3.0)[1] for _ in range(4)]
     assert all(torch.equal(one, scaled[0]) for one in scaled)
+
+
+def around_a_node() -> None:
+    """Accumulation, streams, checkpointing, autocast, no_grad and a second derivative."""
+    inputs, criterion = batches(), sw.loss("RCE").cuda()
     # Two losses before either backward, changed in place: each keeps its own coefficients.
     leaves = [logits.clone().requires_grad_() for logits, _ in inputs[:2]]
-    losses = [criterion(leaf, target) for leaf, (_, target) in zip(leaves, inputs, strict=False)]
-    for loss in losses:
-        loss /= 2  # as in the accumulation of gradients
+    losses = [criterion(leaf, target) / 2 for leaf, (_, target) in zip(leaves, inputs, strict=False)]
     for loss in losses:
         loss.backward()
     for leaf, (logits, target) in zip(leaves, inputs, strict=False):
@@ -173,11 +188,124 @@ def one_node() -> None:
         close([criterion(logits, inputs[0][1])], [value])
     with torch.inference_mode():
         close([criterion(logits, inputs[0][1])], [value])
-    checkpointed = torch.utils.checkpoint.checkpoint(criterion, logits, inputs[0][1], use_reentrant=False)
-    checkpointed.backward()
-    close([logits.grad], plain(criterion, *inputs[0])[1:])
     with torch.autocast("cuda", torch.bfloat16):
         close(fast(criterion, *inputs[0]), plain(criterion, *inputs[0]))
+
+
+def everyone() -> None:
+    """terms() and total(), deep supervision, tiles, single values and terms of a user's own take the same node."""
+    ((logits, target),) = batches(count=1)
+    for name in ("RCE", "LogDiceFL"):
+        criterion, leaf = sw.loss(name).cuda(), logits.clone().requires_grad_()
+        terms = criterion.terms(leaf, target)
+        loss = criterion.total(terms)
+        assert loss.grad_fn is next(iter(terms.values())).grad_fn
+        close([loss.detach(), torch.autograd.grad(loss, leaf)[0]], plain(criterion, logits, target))
+        stats = criterion.terms_from_stats(criterion.stats(leaf, target))
+        weigh = [2 * sum(one.values()) - next(iter(one.values())) for one in (criterion.terms(leaf, target), stats)]
+        close(*([one.detach(), torch.autograd.grad(one, leaf)[0]] for one in weigh))
+        levels = [leaf, leaf[..., ::2, ::2], leaf[..., ::4, ::4]]
+        deep = sw.DeepSupervision(criterion)
+        found = deep(levels, target)
+        assert fused(criterion) == 3
+        wanted, truth = 0, None
+        for weight, level in zip((4 / 7, 2 / 7, 1 / 7), levels, strict=True):
+            sums = criterion.stats(level, sw.deep_supervision.nearest(target, level.shape[2:]))
+            truth = sums.detach() if truth is None else truth
+            wanted = wanted + weight * criterion.from_stats(sums.with_size_truth(truth))
+        close(*([one.detach(), torch.autograd.grad(one, leaf)[0]] for one in (found, wanted)))
+        network = torch.nn.Conv2d(5, 5, 1).cuda()
+        halves = [(logits[:, :, part], target[:, part]) for part in (slice(0, 20), slice(20, 64))]
+        loss = sw.tiled_backward(criterion, network, halves)
+        found, network.weight.grad = network.weight.grad, None
+        whole = criterion(network(logits), target)
+        whole.backward()
+        close([loss, found], [whole.detach(), network.weight.grad])
+
+    class Squared(sw.Dice):
+        def value(self, stats):
+            return super().value(stats) ** 2
+
+    class Learned(sw.Dice):
+        def __init__(self):
+            super().__init__()
+            self.exponent = torch.nn.Parameter(torch.tensor(2.0))
+
+        def value(self, stats):
+            return super().value(stats) ** self.exponent
+
+    own, learned = sw.Loss(sw.CrossEntropy() + Squared()).cuda(), sw.Loss(sw.CrossEntropy() + Learned()).cuda()
+    close(fast(own, logits, target), plain(own, logits, target))
+    assert fused(own) == 1
+    close(fast(learned, logits, target), plain(own, logits, target))
+    assert learned.parts["Learned"].exponent.grad != 0
+
+
+def watching() -> None:
+    """Callbacks see every eager step, change no bit, and say once that a captured step has none; Lightning's logger."""
+    ((logits, target),) = batches(count=1)
+    criterion, seen = sw.loss("RCE").cuda(), []
+    before = fast(criterion, logits, target)
+    with criterion.watch(lambda stats, terms: seen.append((stats, terms)), fields=("nll", "overlap", "size")):
+        during = fast(criterion, logits, target)
+        criterion.total(criterion.terms(logits, target))
+        assert len(seen) == 2
+        assert all(torch.equal(*pair) for pair in zip(before, during, strict=True))
+        torch.testing.assert_close(seen[0][0].size, sw.region_stats(logits, target).size)
+        leaf, captured = logits.clone().requires_grad_(), torch.cuda.CUDAGraph()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                with torch.cuda.graph(captured):
+                    step(criterion, leaf, target)
+        assert sum("callbacks of watch()" in str(one.message) for one in said) == 1
+        assert len(seen) == 2
+    lightning_logger()
+
+
+def lightning_logger() -> None:
+    """SizeLogger in a real run on the GPU."""
+    try:
+        import lightning.pytorch as pl
+    except ImportError:
+        print("  Lightning is not installed: its logger was not tried")
+        return
+    from lightning.pytorch.loggers.logger import DummyLogger
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from sizewise.integrations.lightning import SizeLogger
+
+    rows = []
+
+    class Kept(DummyLogger):
+        def log_metrics(self, metrics, step=None):
+            rows.append(metrics)
+
+    class Segmenter(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.network, self.criterion = torch.nn.Conv2d(1, 3, 1), sw.loss("RCE")
+
+        def training_step(self, batch, _):
+            return self.criterion(self.network(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    data = TensorDataset(torch.randn(4, 1, 8, 8), torch.randint(0, 3, (4, 8, 8)))
+    quiet = {"enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
+    trainer = pl.Trainer(
+        max_epochs=1,
+        accelerator="cuda",
+        devices=1,
+        logger=Kept(),
+        log_every_n_steps=1,
+        callbacks=[SizeLogger()],
+        **quiet,
+    )
+    trainer.fit(Segmenter(), DataLoader(data, batch_size=2))
+    found = {name for row in rows for name in row if name.startswith("train/")}
+    assert {"train/term/SizeL1", "train/size_error/2", "train/ce_bias/0"} <= found, found
 
 
 def compiled() -> None:
@@ -253,7 +381,9 @@ def memory() -> None:
 
 def main() -> int:
     failed = []
-    checks = (forms, same_bits, one_node, graph, bad_labels, many_elements, memory, compiled)
+    checks = (
+        forms, same_bits, one_node, around_a_node, everyone, watching, graph, bad_labels, many_elements, memory, compiled,
+    )  # fmt: skip
     for check in [one for one in checks if one.__name__ in sys.argv[1:] or len(sys.argv) == 1]:
         start = time.perf_counter()
         try:
