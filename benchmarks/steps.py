@@ -1,9 +1,9 @@
-"""A step by every way that users take it: ``PYTHONPATH=src python benchmarks/steps.py LABEL [OUT.csv]``.
+"""A step by every way that users take it: ``PYTHONPATH=src python benchmarks/steps.py LABEL [OUT.csv [1]]``.
 
 "python" is the time from call to call in Python while the device may lag behind, as in training; "graph" that of the
 same step replayed from a CUDA graph, so of the device alone. Ways: the bare call, terms() with total(), deep
 supervision over three levels, and the bare calls of those three levels one after the other, which is the same work. Run
-it with two versions of the package in turn to compare them; LABEL tells them apart in the rows.
+it with two versions of the package in turn to compare them; LABEL tells them apart in the rows. 1: float32 alone.
 """
 
 import csv
@@ -17,6 +17,7 @@ from torch.nn import functional
 import sizewise as sw
 
 SHAPES = ((8, 2, 512, 512), (2, 3, 128, 128, 128), (8, 19, 512, 1024), (2, 16, 96, 160, 160))
+KINDS = ((torch.float32, torch.int64), (torch.bfloat16, torch.uint8))
 ROUNDS, REPEATS = 7, 60
 
 
@@ -77,7 +78,7 @@ def main() -> None:
     """Print medians, and append them as rows."""
     label, rows = sys.argv[1], []
     for shape in SHAPES:
-        for dtype, labels in ((torch.float32, torch.int64), (torch.bfloat16, torch.uint8)):
+        for dtype, labels in KINDS[: int(sys.argv[3]) if len(sys.argv) > 3 else 2]:
             runs = steps(shape, dtype, labels)
             for run in runs.values():
                 for _ in range(5):

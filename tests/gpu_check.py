@@ -108,7 +108,7 @@ def batches(shape=(4, 5, 64, 64), count=4):
 
 def fused(criterion) -> int:
     """How many forms of input have kernels."""
-    return sum(one is not None for one in criterion.snapshot().plans.values())
+    return sum(one is not None for plans in criterion.snapshot().plans for one in plans.values())
 
 
 def one_node() -> None:
@@ -252,11 +252,11 @@ def watching() -> None:
         assert len(seen) == 2
         assert all(torch.equal(*pair) for pair in zip(before, during, strict=True))
         torch.testing.assert_close(seen[0][0].size, sw.region_stats(logits, target).size)
-        leaf, captured = logits.clone().requires_grad_(), torch.cuda.CUDAGraph()
+        leaf = logits.clone().requires_grad_()
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             for _ in range(2):
-                with torch.cuda.graph(captured):
+                with torch.cuda.graph(torch.cuda.CUDAGraph()):
                     step(criterion, leaf, target)
         assert sum("callbacks of watch()" in str(one.message) for one in said) == 1
         assert len(seen) == 2

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from sizewise.checks import check_number
 from sizewise.criterion.criterion import Criterion
-from sizewise.criterion.step import Taken, take_step, with_total
+from sizewise.criterion.step import Taken, take_step
+from sizewise.criterion.term_values import TermValues
 from sizewise.stats.region_stats import RegionStats
 
 
@@ -42,7 +43,7 @@ class DeepSupervision(nn.Module):
 
     def forward(self, outputs: Sequence[Tensor], target: Any, mask: Any = None) -> Tensor:
         """The weighted loss of all levels; arguments as for :meth:`terms`."""
-        totals = [taken.total for taken in self._levels(outputs, target, mask)]
+        totals = [taken.total for taken in self._levels(outputs, target, mask, separate=False)]
         return sum(totals[1:], totals[0])
 
     def terms(self, outputs: Sequence[Tensor], target: Any, mask: Any = None) -> dict[str, Tensor]:
@@ -53,14 +54,16 @@ class DeepSupervision(nn.Module):
             target: the full-resolution target, sampled down here to the nearest pixel, or a list with one per level.
             mask: likewise.
         """
-        levels = self._levels(outputs, target, mask)
+        levels = self._levels(outputs, target, mask, separate=True)
         values = {
             name: sum((level.terms[name] for level in levels[1:]), value) for name, value in levels[0].terms.items()
         }
         totals = [level.total for level in levels]
-        return with_total(values, sum(totals[1:], totals[0]), self.criterion)
+        if torch.compiler.is_compiling():
+            return values
+        return TermValues(values, sum(totals[1:], totals[0]), self.criterion.lambdas)
 
-    def _levels(self, outputs: Sequence[Tensor], target: Any, mask: Any) -> list[Taken]:
+    def _levels(self, outputs: Sequence[Tensor], target: Any, mask: Any, *, separate: bool) -> list[Taken]:
         """The step of each level that has a weight, with that weight in its values."""
         if isinstance(outputs, Tensor):
             outputs = [outputs]
@@ -73,8 +76,11 @@ class DeepSupervision(nn.Module):
                 truth = self.criterion.stats(outputs[0], targets[0], masks[0])
         for output, level_target, level_mask, weight in zip(outputs, targets, masks, weights, strict=True):
             if weight > 0:
-                taken.append(take_step(self.criterion, output, level_target, level_mask, truth=truth, scale=weight))
-                truth = taken[0].stats.detach() if truth is None else truth
+                step = take_step(
+                    self.criterion, output, level_target, level_mask, separate=separate, truth=truth, scale=weight
+                )
+                taken.append(step)
+                truth = step.stats.detach() if truth is None else truth
         return taken
 
     def _level_weights(self, levels: int) -> list[float]:

@@ -15,7 +15,22 @@ class Module(nn.Module):
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name != "training":  # train() and eval() change nothing here
-            self.__dict__["changes"] = self.changes + 1
+            self._changed()
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        super().register_buffer(name, tensor, persistent)
+        self._changed()
+
+    def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
+        super().register_parameter(name, param)
+        self._changed()
+
+    def add_module(self, name: str, module: nn.Module | None) -> None:
+        super().add_module(name, module)
+        self._changed()
+
+    def _changed(self) -> None:
+        self.__dict__["changes"] = self.changes + 1
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         return super()._apply(keeping_dtype(fn), recurse)

@@ -62,7 +62,7 @@ def tiled_backward(criterion: Criterion, model: Callable[[Any], Tensor], tiles: 
             total = sums if total is None else total + sums
     if total is None:
         raise ValueError("tiled_backward: tiles is empty; pass at least one (input, target).")
-    learned = snapshot.learned
+    learned = snapshot.learned()
     loss, _, kept = evaluate(criterion, snapshot.fields, total, None, learned, True)
     assert kept is not None
     coefficients = kept.coefficients(kept.factors)

@@ -4,11 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from sizewise.checks import check_weight
 from sizewise.criterion.snapshot import Snapshot
 from sizewise.criterion.step import take_step
+from sizewise.criterion.term_values import TermValues
 from sizewise.criterion.watch import Callback, Watch
 from sizewise.module import Module
 from sizewise.stats.fields import Field
@@ -76,7 +78,10 @@ class Criterion(Module, ABC):
 
     def terms(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
         """Each term's unweighted value by name, graph kept: log them, then call :meth:`total`."""
-        return take_step(self, logits, target, mask).terms
+        taken = take_step(self, logits, target, mask, separate=True)
+        if torch.compiler.is_compiling():
+            return taken.terms
+        return TermValues(taken.terms, taken.total, self.lambdas)
 
     def forward(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss of ``logits`` (N, K, *S) for ``target``, over the pixels where ``mask`` is True."""

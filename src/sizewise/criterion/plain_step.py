@@ -54,21 +54,20 @@ class PlainStep:
         scale: float,
         learned: Sequence[Tensor],
         derive: bool,
-    ) -> tuple[tuple[Tensor, ...], tuple[Tensor | None, ...], Any]:
+    ) -> tuple[Tensor, Any, Tensor, tuple[Tensor | None, ...], Any]:
         """See :class:`sizewise.criterion.step.Backend`."""
         snapshot = self.snapshot
         given = prepare(snapshot.label, logits, target, mask, snapshot.ignore_index, snapshot.activation)
         with torch.no_grad():
             sums = region_sums(*given, *snapshot.reading)
         total, values, kept = evaluate(self.criterion, snapshot.fields, sums, truth, learned, derive)
-        outputs = [total, *values]
         if scale != 1:
-            outputs = [scale * one for one in outputs]
+            total, values = scale * total, [scale * value for value in values]
             if kept is not None:
                 rows = [[None if one is None else scale * one for one in row] for row in kept.learned]
                 whole = None if kept.whole is None else scale * kept.whole
                 kept = Derivatives(kept.factors, scale * kept.sums, whole, rows)
-        return (*outputs, sums), given, kept
+        return total, values, sums, given, kept
 
     def backward(
         self, kept: Derivatives, saved: tuple[Any, ...], upstream: Sequence[Tensor | None], wants_logits: bool
@@ -79,8 +78,8 @@ class PlainStep:
             coefficients = kept.coefficients(per_term(kept.factors, upstream))
             gradient = region_gradient(coefficients, *saved, *self.snapshot.reading)
         learned: list[Tensor | None] = []
-        for column in zip(*kept.learned, strict=True):
-            parts = [g * one for g, one in zip(upstream, column, strict=True) if g is not None and one is not None]
+        for column in zip(*kept.learned, strict=True):  # L first, then each term
+            parts = [g * one for g, one in zip(upstream, column, strict=False) if g is not None and one is not None]
             learned.append(sum(parts[1:], parts[0]) if parts else None)
         return gradient, learned
 

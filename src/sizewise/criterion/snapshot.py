@@ -25,24 +25,29 @@ class Snapshot:
     Attributes:
         fields: the sums to take: those of the terms, and those that callbacks asked for.
         reading: how the operator reads its input: ignore_index, sigmoid, and the fields as numbers.
-        learned: the parameters, and the buffers that have become parameters in all but name.
         fusible: whether the formula may become a kernel: all that it depends on is seen to change. Ranks must meet in
             every call, and a replica of ``DataParallel`` lives for one call, in which no kernel pays.
-        plans: what was prepared for each form of input, by the backends.
+        plans: what the kernels prepared for each form of input, without and with size targets from elsewhere.
     """
 
     def __init__(self, criterion: "Criterion") -> None:
         modules = list(criterion.modules())
         self.owner = weakref.ref(criterion)  # a replica on another device copies what its original holds
         self.label, self.names = criterion.label, criterion.names
-        # What must stay the very same object, and how many there must be: one short loop in every call.
-        self.watched = [(one.__dict__, "changes", one.__dict__.get("changes")) for one in modules]
-        self.lengths = []
-        for holder in (held for one in modules for held in (one._modules, one._buffers, one._parameters)):
-            self.watched += [(holder, name, value) for name, value in holder.items()]
-            self.lengths.append((holder, len(holder)))
+        # What must stay the very same object, and how many there must be: two short loops in every call. Our modules
+        # count what is set or registered; those of torch don't.
+        self.watched: list[tuple[dict[str, Any], str, Any]] = [
+            (one.__dict__, "changes", one.changes) for one in modules if isinstance(one, Module)
+        ]
+        self.lengths: list[tuple[dict[str, Any], int]] = []
+        for one in modules:
+            for holder in (one._modules, one._buffers, one._parameters):
+                self.watched += [(holder, name, value) for name, value in holder.items()]
+                if not isinstance(one, Module):
+                    self.lengths.append((holder, len(holder)))
         self.buffers = [tensor for one in modules for tensor in one._buffers.values() if tensor is not None]
         self.parameters = [tensor for one in modules for tensor in one._parameters.values() if tensor is not None]
+        self.tensors = (*self.parameters, *self.buffers)
         asked = (field for watch in criterion.watches for field in watch.fields)
         self.fields: tuple[Field, ...] = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *criterion.fields, *asked)))
         self.ignore_index, self.activation = criterion.ignore_index, criterion.activation
@@ -55,7 +60,7 @@ class Snapshot:
             and not self.parameters
             and all(isinstance(one, (Module, *CONTAINERS)) for one in modules)
         )
-        self.plans: dict[tuple, Any] = {}
+        self.plans: tuple[dict[tuple, Any], dict[tuple, Any]] = ({}, {})
         self.formulas: dict[tuple, Any] = {}
 
     def is_current(self, criterion: "Criterion") -> bool:
@@ -70,9 +75,9 @@ class Snapshot:
                 return False
         return True
 
-    @property
     def learned(self) -> list[Tensor]:
-        return [tensor for tensor in (*self.parameters, *self.buffers) if tensor.requires_grad]
+        """The parameters, and the buffers that have become parameters in all but name."""
+        return [tensor for tensor in self.tensors if tensor.requires_grad]
 
     def fits(self, device: torch.device) -> bool:
         """Whether a kernel on ``device`` can read every constant: single numbers, as λ, are copied where needed."""

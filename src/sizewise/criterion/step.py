@@ -6,8 +6,8 @@ operator with the formula as plain torch code. Under ``torch.compile`` and the t
 node, since those look at the operator and the formula themselves.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
@@ -24,42 +24,6 @@ if TYPE_CHECKING:
     from sizewise.criterion.snapshot import Snapshot
 
 
-class Taken(NamedTuple):
-    """What a step gives: L, each term's value, and the sums, without their graph."""
-
-    total: Tensor
-    terms: dict[str, Tensor]
-    stats: RegionStats
-
-
-class TermValues(dict[str, Tensor]):
-    """Each term's unweighted value by name. The weighted sum came from the same step, and is kept with them."""
-
-    def __init__(self, values: dict[str, Tensor], total: Tensor, lambdas: Sequence[Tensor]) -> None:
-        super().__init__(values)
-        self.total = total
-        self._values, self._versions = tuple(values.values()), _versions(lambdas)
-
-    def holds(self, lambdas: Sequence[Tensor]) -> bool:
-        """Whether ``total`` is still the sum of these values with these weights λ."""
-        same = all(one is other for one, other in zip(self.values(), self._values, strict=True))
-        return same and self._versions is not None and self._versions == _versions(lambdas)
-
-    def __reduce__(self) -> Any:
-        return dict, (dict(self),)
-
-
-def with_total(values: dict[str, Tensor], total: Tensor, criterion: "Criterion") -> dict[str, Tensor]:
-    """The values, with the sum that ``criterion`` would make of them."""
-    return values if torch.compiler.is_compiling() else TermValues(values, total, criterion.lambdas)
-
-
-def _versions(lambdas: Sequence[Tensor]) -> list[tuple[int, int]] | None:
-    if any(one.is_inference() for one in lambdas):  # these don't count their changes
-        return None
-    return [(id(one), one._version) for one in lambdas]
-
-
 class Backend(Protocol):
     """The forward and backward of a step for one form of input."""
 
@@ -72,35 +36,73 @@ class Backend(Protocol):
         scale: float,
         learned: Sequence[Tensor],
         derive: bool,
-    ) -> tuple[tuple[Tensor, ...], tuple[Tensor | None, ...], Any]:
-        """(L, each term's value, the sums); the input as backward wants it; and what is kept of the formula.
+    ) -> tuple[Tensor, Any, Tensor, tuple[Tensor | None, ...], Any]:
+        """L, the terms' values, the sums; the input as backward wants it; and what it needs of the formula.
 
-        ``derive`` says whether there will be a backward.
+        ``derive`` says whether there will be a backward; for the rest see :func:`take_step`. Of the values the last
+        ones count, one for each term: a tensor may hold other numbers before them.
         """
 
     def backward(
         self, kept: Any, saved: tuple[Any, ...], upstream: Sequence[Tensor | None], wants_logits: bool
     ) -> tuple[Tensor | None, Sequence[Tensor | None]]:
-        """The gradient of the logits, and of what is learned; ``upstream`` belongs to L and to each value."""
+        """The gradient of the logits, and of what is learned; ``upstream`` belongs to L and then to each value."""
+
+
+class Taken:
+    """One step: L, and for whoever asks each term's value and the sums, without a graph of their own.
+
+    Everything but L is put together only when it is asked for: most callers never do.
+    """
+
+    __slots__ = ("fields", "names", "scale", "separate", "sums", "total", "truth", "values")
+
+    def __init__(self, snapshot: "Snapshot", truth: RegionStats | None, scale: float, separate: bool) -> None:
+        self.names, self.fields = snapshot.names, snapshot.fields
+        self.truth, self.scale, self.separate = truth, scale, separate
+        self.total: Tensor
+        self.values: Any
+        self.sums: Tensor
+
+    @property
+    def terms(self) -> dict[str, Tensor]:
+        """Each term's value by name; they have a gradient if they were asked for separately."""
+        return dict(zip(self.names, self.values[-len(self.names) :], strict=True))
+
+    @property
+    def stats(self) -> RegionStats:
+        """The sums."""
+        return RegionStats(self.fields, self.sums, self.truth)
+
+    def forward(
+        self, backend: Backend, logits: Tensor, target: Tensor, mask: Tensor | None, learned: Any, derive: bool
+    ) -> tuple[tuple[Tensor | None, ...], Any]:
+        """Fill in what the backend finds; what its backward needs."""
+        truth = None if self.truth is None else self.truth.sums
+        self.total, self.values, self.sums, saved, kept = backend.forward(
+            logits, target, mask, truth, self.scale, learned, derive
+        )
+        return saved, kept
 
 
 class Step(torch.autograd.Function):
-    """From the logits to L, the terms' values and the sums in one node."""
+    """From the logits to L, and to each term's value where they are asked for separately, in one node."""
 
     @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
-        backend, truth, scale, logits, target, mask, *learned = arguments
-        outputs, saved, ctx.kept = backend.forward(logits, target, mask, truth, scale, learned, True)
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        taken, backend, logits, target, mask, *learned = arguments
+        saved, ctx.kept = taken.forward(backend, logits, target, mask, learned, True)
         ctx.save_for_backward(*saved)
         ctx.backend = backend
-        ctx.mark_non_differentiable(outputs[-1])
+        if not taken.separate:
+            return taken.total
         ctx.set_materialize_grads(False)
-        return outputs
+        return (taken.total, *taken.values[-len(taken.names) :])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        logits, learned = ctx.backend.backward(ctx.kept, ctx.saved_tensors, gradients[:-1], ctx.needs_input_grad[3])
-        return None, None, None, logits, None, None, *learned
+        logits, learned = ctx.backend.backward(ctx.kept, ctx.saved_tensors, gradients, ctx.needs_input_grad[2])
+        return None, None, logits, None, None, *learned
 
 
 apply_step = apply_of(Step)
@@ -112,6 +114,7 @@ def take_step(
     target: Tensor,
     mask: Tensor | None,
     *,
+    separate: bool = False,
     truth: RegionStats | None = None,
     scale: float = 1.0,
 ) -> Taken:
@@ -122,6 +125,7 @@ def take_step(
         logits: (N, K, *S).
         target: labels or probabilities.
         mask: the pixels to use.
+        separate: whether each value gets a gradient of its own; else L alone does.
         truth: where the true proportions for size terms come from, if not from ``target``: sums of the same fields.
         scale: a factor on L and on every value.
     """
@@ -134,41 +138,27 @@ def take_step(
         logits = plain(snapshot.label, "logits", logits)
     if in_torch_func() or in_dispatch_mode() or type(logits) is not Tensor or torch.jit.is_tracing():
         return _operations(criterion, logits, target, mask, truth, scale)
-    learned = snapshot.learned
-    sums = None if truth is None else truth.sums
-    backend = backend_for(snapshot, criterion, logits, target, mask, sums, learned)
+    taken = Taken(snapshot, truth, scale, separate)
+    learned = snapshot.learned()
+    backend = None
+    if snapshot.fusible and not learned and takes_kernels(logits):
+        backend = fused_step()(snapshot, criterion, logits, target, mask, truth is not None)
+    if backend is None:
+        backend = PlainStep(snapshot, criterion)
     if torch.is_grad_enabled() and (logits.requires_grad or learned):
-        outputs = apply_step(backend, sums, scale, logits, target, mask, *learned)
+        outputs = apply_step(taken, backend, logits, target, mask, *learned)
+        if separate:
+            taken.total, *taken.values = outputs
+        else:
+            taken.total = outputs
     else:
-        outputs = backend.forward(logits, target, mask, sums, scale, learned, False)[0]
-    total, *values, sums = outputs
-    terms = TermValues(dict(zip(snapshot.names, values, strict=True)), total, criterion.lambdas)
-    taken = Taken(total, terms, RegionStats(snapshot.fields, sums, truth))
+        taken.forward(backend, logits, target, mask, learned, False)
     if criterion.watches:
         if logits.is_cuda and torch.cuda.is_current_stream_capturing():
             say_unwatched(criterion)
         else:
-            call_back(criterion.watches, taken.stats, terms, scale)
+            call_back(criterion.watches, taken.stats, taken.terms, scale)
     return taken
-
-
-def backend_for(
-    snapshot: "Snapshot",
-    criterion: "Criterion",
-    logits: Tensor,
-    target: Any,
-    mask: Any,
-    truth: Tensor | None,
-    learned: Sequence[Tensor],
-) -> Backend:
-    """The kernels where they run and the formula can be one of them; else plain torch."""
-    if snapshot.fusible and not learned and takes_kernels(logits):
-        from sizewise.criterion.fused.step import fused_step
-
-        fused = fused_step(snapshot, criterion, logits, target, mask, truth)
-        if fused is not None:
-            return fused
-    return PlainStep(snapshot, criterion)
 
 
 def takes_kernels(logits: Tensor) -> bool:
@@ -176,9 +166,21 @@ def takes_kernels(logits: Tensor) -> bool:
     return logits.is_cuda and logits.dim() > 2 and 0 < logits.shape[1] <= MOST_CLASSES and kernels() is not None
 
 
+def fused_step() -> Callable[..., Backend | None]:
+    """The function that finds the kernels for some input, loaded with Triton when the first CUDA tensor comes."""
+    if not _fused:
+        from sizewise.criterion.fused.step import fused_step as loaded
+
+        _fused.append(loaded)
+    return _fused[0]
+
+
+_fused: list[Callable[..., Any]] = []
+
+
 def _operations(
     criterion: "Criterion", logits: Tensor, target: Tensor, mask: Tensor | None, truth: RegionStats | None, scale: float
-) -> Taken:
+) -> Any:
     """The same as single operations, for those who look at each."""
     stats = criterion.stats(logits, target, mask)
     if truth is not None:
@@ -187,4 +189,11 @@ def _operations(
     total = criterion.total(values)
     if scale != 1:
         total, values = scale * total, {name: scale * value for name, value in values.items()}
-    return Taken(total, values, stats)
+    return Operations(total, values, stats)
+
+
+class Operations:
+    """What :class:`Taken` holds, from single operations."""
+
+    def __init__(self, total: Tensor, terms: dict[str, Tensor], stats: RegionStats) -> None:
+        self.total, self.terms, self.stats = total, terms, stats

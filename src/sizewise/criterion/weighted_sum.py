@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from sizewise.checks import check_weight, check_word, closest
 from sizewise.criterion.criterion import Criterion
-from sizewise.criterion.step import TermValues
+from sizewise.criterion.term_values import TermValues
 from sizewise.module import Module
 from sizewise.stats.fields import Field
 from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index

@@ -31,7 +31,7 @@ def example(classes=3, size=(5, 6)):
 
 
 def plans(criterion):
-    return [one for one in criterion.snapshot().plans.values() if one is not None]
+    return [one for prepared in criterion.snapshot().plans for one in prepared.values() if one is not None]
 
 
 def close(found, wanted):
@@ -173,7 +173,8 @@ def test_factors_of_terms_and_of_the_loss_multiply_the_gradient(sigmoid, target)
     gradient = torch.empty_like(logits)
     called = passes.backward_call(logits, labels, mask, gradient, *options[:2], fields, planes)
     factors, upstream = torch.tensor([2.0, 2.0], device=DEVICE), torch.tensor(-1.0, device=DEVICE)
-    called(torch.cat((coefficients, coefficients)), factors, upstream, logits, labels, mask, gradient)
+    kept = torch.cat((coefficients.flatten(), coefficients.flatten(), factors))
+    called(kept, upstream, logits, labels, mask, gradient)
     assert plain.any()
     assert torch.equal(gradient, -4 * plain)
 

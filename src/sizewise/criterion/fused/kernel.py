@@ -3,6 +3,7 @@
 import itertools
 import linecache
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,8 +16,8 @@ from sizewise.criterion.criterion import Criterion
 from sizewise.criterion.fused.axes import Unsupported
 from sizewise.criterion.fused.mirror import Mirror
 from sizewise.criterion.fused.trace import trace
+from sizewise.criterion.fused.verify import agrees
 from sizewise.criterion.fused.write import NAME, Writer
-from sizewise.criterion.plain_step import evaluate
 from sizewise.stats.fields import Field
 from sizewise.stats.kernels.launch import Launch
 from sizewise.stats.kernels.shapes import power_of_two
@@ -30,9 +31,9 @@ _numbers = itertools.count()
 class FormulaKernel:
     """The formula of one criterion for K classes, and for one image or any larger number of them.
 
-    Its outputs are ∂L/∂term for each term, then L, then each term's value; and the coefficients ∂term/∂field as
-    (planes, N, K), of which ``planes`` says the term and the place of the field. L, values and coefficients are
-    multiplied by a scale, a number in a tensor.
+    It gives L, and one tensor of all that is kept: the coefficients ∂term/∂field as (planes, N, K), of which ``planes``
+    says the term and the place of the field; ∂L/∂term of each term; and each term's value. L, values and coefficients
+    are multiplied by a scale, a number in a tensor.
 
     Raises:
         Unsupported: for formulas that are left to torch.
@@ -47,14 +48,21 @@ class FormulaKernel:
         found = trace(criterion, fields, like, one_image=one_image, has_truth=has_truth)
         writer = Writer(found, len(fields), self.classes, self.sigmoid)
         self.terms, self.planes = len(found.values), tuple(writer.planes)
+        self.kept_per_image = len(self.planes) * self.classes * self.regions
         self.source = writer.source()
         self.mirrors = [Mirror(one, like.device) for _, one in found.buffers if is_elsewhere(one, like.device)]
         copies = {id(mirror.original): mirror.copy for mirror in self.mirrors}
         self.inputs = [copies.get(id(one), one) for _, one in found.buffers]
         self.kernel = compiled(self.source)
         self.launches: dict[int, Launch] = {}
-        images = 1 if one_image else 3
-        self._compare(criterion, fields, torch.empty(len(fields), images, *like.shape[2:]).to(like), has_truth)
+        if self.takes(like.shape[1]) and not agrees(self, criterion, fields, like, has_truth):
+            warnings.warn(
+                f"sizewise: {criterion.label} runs as single torch operations: its kernel gave another value than its "
+                f"torch code. Please report this, with {criterion!r}.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            raise Unsupported("the kernel and the torch code differ")
 
     def takes(self, images: int) -> bool:
         """Whether the sums of so many images fit one program."""
@@ -78,39 +86,18 @@ class FormulaKernel:
     def __call__(
         self, sums: Tensor, truth: Tensor | None, scale: Tensor, launch: Launch, stream: int | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Outputs and coefficients."""
+        """L, and what is kept."""
         for mirror in self.mirrors:
             mirror.refresh()
-        outputs = torch.empty(2 * self.terms + 1, dtype=sums.dtype, device=sums.device)
-        coefficients = torch.empty((max(1, len(self.planes)), *sums.shape[1:]), dtype=sums.dtype, device=sums.device)
-        launch(sums, sums if truth is None else truth, outputs, coefficients, scale, *self.inputs, stream=stream)
-        return outputs, coefficients
+        total = sums.new_empty(())
+        kept = sums.new_empty(self.kept_per_image * sums.shape[1] + 2 * self.terms)
+        launch(sums, sums if truth is None else truth, total, kept, scale, *self.inputs, stream=stream)
+        return total, kept
 
-    def _compare(self, criterion: Criterion, fields: tuple[Field, ...], like: Tensor, has_truth: bool) -> None:
-        """Run the kernel once beside the torch code that it was written from; a term may do what nobody foresaw."""
-        if not self.takes(like.shape[1]) or any(one.is_inference() for one in criterion.buffers()):
-            return  # autograd takes no constants that were made in inference mode
-        random = torch.Generator().manual_seed(0)
-        sums, truth = (1 + 50 * torch.rand(like.shape, generator=random).to(like) for _ in range(2))
-        targets = truth if has_truth else None
-        scale = torch.ones(1, dtype=torch.float64, device=like.device)
-        outputs, planes = self(sums, targets, scale, self.launch(like.shape[1]))
-        with torch.inference_mode(False):
-            total, values, kept = evaluate(
-                criterion, fields, sums.double(), None if targets is None else targets.double(), [], True
-            )
-        assert kept is not None
-        wanted = [torch.cat((kept.factors, total.view(1), torch.stack(values)))]
-        wanted += [kept.sums[term, field] for term, field in self.planes]
-        for found, one in zip((outputs, *planes), wanted, strict=False):
-            if not torch.allclose(found.double(), one, rtol=1e-4, atol=1e-4 * float(one.abs().max()), equal_nan=True):
-                warnings.warn(
-                    f"sizewise: {criterion.label} runs as single torch operations: its kernel gave another value than "
-                    f"its torch code. Please report this, with {criterion!r}.",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
-                raise Unsupported("the kernel and the torch code differ")
+    def parts(self, kept: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+        """What is kept, apart: coefficients as (planes, *shape), ∂L/∂term, and values."""
+        planes, factors, values = kept.tensor_split([len(kept) - 2 * self.terms, len(kept) - self.terms])
+        return planes.view(len(self.planes), *shape), factors, values
 
 
 def is_elsewhere(tensor: Tensor, device: torch.device) -> bool:

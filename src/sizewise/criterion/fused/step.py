@@ -34,20 +34,20 @@ UNSEEN: Any = object()
 
 
 def fused_step(
-    snapshot: "Snapshot", criterion: "Criterion", logits: Tensor, target: Any, mask: Any, truth: Tensor | None
+    snapshot: "Snapshot", criterion: "Criterion", logits: Tensor, target: Any, mask: Any, has_truth: bool
 ) -> "FusedStep | None":
     """The launches for such input, or None where plain torch has to do."""
     if type(target) is not Tensor or (mask is not None and type(mask) is not Tensor):
         logits, target, mask = prepare(snapshot.label, logits, target, mask, snapshot.ignore_index, snapshot.activation)
-    key = (form_of(logits, target, mask), truth is not None)
-    plan = snapshot.plans.get(key, UNSEEN)
+    form, plans = form_of(logits, target, mask), snapshot.plans[has_truth]
+    plan = plans.get(form, UNSEEN)
     if plan is UNSEEN:
         if logits.is_cuda and torch.cuda.is_current_stream_capturing():
             return None  # someone else's graph is being captured: no time to compile
-        plan = make_step(snapshot, criterion, logits, target, mask, truth is not None, key[0])
-        if len(snapshot.plans) >= MOST_PLANS:
-            snapshot.plans.clear()
-        snapshot.plans[key] = plan
+        plan = make_step(snapshot, criterion, logits, target, mask, has_truth, form)
+        if len(plans) >= MOST_PLANS:
+            plans.clear()
+        plans[form] = plan
     return plan
 
 
@@ -93,7 +93,7 @@ def formula_kernel(
     key = (channels, dtype, logits.device, one_image, has_truth)
     if key not in snapshot.formulas:
         regions = (2,) if snapshot.sigmoid else ()
-        like = torch.empty(len(snapshot.fields), 2, channels, *regions, dtype=dtype, device=logits.device)
+        like = torch.empty(len(snapshot.fields), images, channels, *regions, dtype=dtype, device=logits.device)
         try:
             made = FormulaKernel(criterion, snapshot.fields, like, one_image=one_image, has_truth=has_truth)
         except Unsupported:
@@ -121,6 +121,7 @@ class FusedStep:
         self.formula, self.launch = formula, formula.launch(logits.shape[0])
         self.record = record_of(logits.device)
         self.device = logits.get_device()
+        self.one = number_on(logits.device, torch.float64, 1.0)
         self.target_shape, self.mask_shape = target.shape, None if mask is None else mask.shape
 
     def forward(
@@ -132,45 +133,46 @@ class FusedStep:
         scale: float,
         learned: Sequence[Tensor],
         derive: bool,
-    ) -> tuple[tuple[Tensor, ...], tuple[Tensor | None, ...], Any]:
+    ) -> tuple[Tensor, Any, Tensor, tuple[Tensor | None, ...], Any]:
         """See :class:`sizewise.criterion.step.Backend`."""
         if self.record.words[0]:
             self.record.raise_error()
         with on_device_of(logits):
             stream = cuda_stream(self.device)
             sums = self.sums(logits, target, mask, self.record.tensor, stream=stream)
-            factor = number_on(sums.device, torch.float64, scale)
-            outputs, coefficients = self.formula(sums, truth, factor, self.launch, stream)
-        values = outputs[self.formula.terms :].unbind(0)
-        return (*values, sums), (logits, target, mask), (outputs, coefficients)
+            factor = self.one if scale == 1 else number_on(sums.device, torch.float64, scale)
+            total, kept = self.formula(sums, truth, factor, self.launch, stream)
+        return total, kept, sums, (logits, target, mask), kept
 
     def backward(
         self,
-        kept: tuple[Tensor, Tensor],
+        kept: Tensor,
         saved: tuple[Any, ...],
         upstream: Sequence[Tensor | None],
         wants_logits: bool,
     ) -> tuple[Tensor | None, Sequence[Tensor | None]]:
         """See :class:`sizewise.criterion.step.Backend`."""
-        (factors, coefficients), (logits, target, mask), (total, *values) = kept, saved, upstream
-        if total is None or any(one is not None for one in values):
-            factors = per_term(factors[: self.formula.terms], upstream)
-            total = number_on(factors.device, factors.dtype, 1.0)
+        (logits, target, mask), total = saved, upstream[0]
+        if total is None or (len(upstream) > 1 and any(one is not None for one in upstream[1:])):
+            kept = kept.clone()
+            factors = self.formula.parts(kept, self.sums.sums_shape[1:])[1]
+            factors.copy_(per_term(factors, upstream))
+            total = number_on(kept.device, kept.dtype, 1.0)
         # The operator says that there is no second derivative; and it takes tensors that hooks, as those that keep them
         # on the CPU between the passes, brought back in another layout.
         if torch.is_grad_enabled() or form_of(logits, target, mask) != self.form:
             mask = None if mask is None else mask.view(self.mask_shape)
-            dense = self.dense(coefficients, factors * total)
+            dense = self.dense(kept) * total
             return region_gradient(dense, logits, target.view(self.target_shape), mask, *self.reading), ()
         gradient = torch.empty_like(logits)
         with on_device_of(logits):
-            stream = cuda_stream(self.device)
-            self.gradient(coefficients, factors, total, logits, target, mask, gradient, stream=stream)
+            self.gradient(kept, total, logits, target, mask, gradient, stream=cuda_stream(self.device))
         return gradient, ()
 
-    def dense(self, coefficients: Tensor, on_terms: Tensor) -> Tensor:
-        """∂(final loss)/∂sums as one plane for each field."""
-        planes = [torch.zeros_like(coefficients[0]) for _ in self.reading[2]]
-        for plane, (term, field) in zip(coefficients, self.formula.planes, strict=False):
-            planes[field] = planes[field] + plane * on_terms[term]
+    def dense(self, kept: Tensor) -> Tensor:
+        """∂L/∂sums as one plane for each field."""
+        coefficients, factors, _ = self.formula.parts(kept, self.sums.sums_shape[1:])
+        planes = [torch.zeros(self.sums.sums_shape[1:], dtype=kept.dtype, device=kept.device) for _ in self.reading[2]]
+        for plane, (term, field) in zip(coefficients, self.formula.planes, strict=True):
+            planes[field] = planes[field] + plane * factors[term]
         return torch.stack(planes)

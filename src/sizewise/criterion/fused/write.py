@@ -61,8 +61,8 @@ class Writer:
                 needed.update(VARIABLE.findall(line if line.startswith("tl.store") else expression))
                 kept.append(line)
         inputs = [f"input_{place}" for place in range(len(self.trace.buffers))]
-        arguments = ", ".join(["sums", "truth", "outputs", "coefficients", "scale", *inputs])
-        return HEAD.format(name=NAME, arguments=arguments) + "".join(f"    {line}\n" for line in reversed(kept))
+        head = HEAD.format(name=NAME, arguments=", ".join(["sums", "truth", "total", "kept", "scale", *inputs]))
+        return head + "".join(f"    {line}\n" for line in reversed(kept))
 
     def add(self, expression: str) -> str:
         """A new variable for ``expression``."""
@@ -219,13 +219,9 @@ class Writer:
         raise Unsupported(f"a constant of the shape ({', '.join(sizes)})")
 
     def _store(self) -> None:
-        """The factors first, which the backward pass reads where the outputs begin, then L and the terms' values."""
+        """L; and what is kept: the planes of coefficients, ∂L/∂term of each term, then the terms' values."""
         trace = self.trace
-        factors = [self.value(0.0) if one is None else self.value(one) for one in trace.factors]
         scale = self.add("tl.load(scale + one).to(tl.float64)")
-        scaled = [f"{self.value(one).code} * {scale}" for one in (trace.total, *trace.values)]
-        for place, code in enumerate([*(one.code for one in factors), *scaled]):
-            self.lines.append(f"tl.store(outputs + one + {place}, (one + {code}).to(outputs.dtype.element_ty))")
         for term, node in enumerate(trace.coefficients):
             if node is None:
                 continue
@@ -235,12 +231,14 @@ class Writer:
             for field, plane in enumerate(value.planes):
                 if plane.constant == 0:
                     continue
-                code = (
-                    f"(({plane.code}) * {scale} + tl.zeros([NB, KB, R], tl.float64)).to(coefficients.dtype.element_ty)"
-                )
-                where = f"coefficients + {len(self.planes)} * plane + place"
-                self.lines.append(f"tl.store({where}, {code}, mask=inside)")
+                code = f"(({plane.code}) * {scale} + tl.zeros([NB, KB, R], tl.float64)).to(kept.dtype.element_ty)"
+                self.lines.append(f"tl.store(kept + {len(self.planes)} * plane + place, {code}, mask=inside)")
                 self.planes.append((term, field))
+        factors = [self.value(0.0 if one is None else one).code for one in trace.factors]
+        total, *values = (f"{self.value(one).code} * {scale}" for one in (trace.total, *trace.values))
+        numbers = [f"kept + {len(self.planes)} * plane + {place}" for place in range(len(factors) + len(values))]
+        for where, code in zip(["total", *numbers], [total, *factors, *values], strict=True):
+            self.lines.append(f"tl.store({where} + one, (one + {code}).to(kept.dtype.element_ty))")
 
 
 def _dtype(kind: str) -> str:

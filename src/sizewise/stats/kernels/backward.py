@@ -97,7 +97,6 @@ def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GA
 @triton.jit
 def gradient_tiles(
     coefficients,
-    factors,
     upstream,
     logits,
     target,
@@ -153,9 +152,9 @@ def gradient_tiles(
 ):
     """KINDS and GAMMAS are the label's fields; they need τ = 1, the first. SIZES and KEPT_SIZES say where sizes are.
 
-    ``coefficients`` is ∂term/∂field as (planes, rows, K), ``factors`` is ∂L/∂term, and ``upstream`` ∂(final loss)/∂L,
-    which comes last: its product with a coefficient may be larger than a float. SLOTS and TERMS say for each plane
-    which field and which term it belongs to.
+    ``coefficients`` is ∂term/∂field as (planes, rows, K), followed by ∂L/∂term of each term; ``upstream`` is
+    ∂(final loss)/∂L, which comes last: its product with a coefficient may be larger than a float. SLOTS and TERMS say
+    for each plane which field and which term it belongs to.
 
     A label's field pulls with q_i (p_ij − y_ij), a size with τ s_ij (c_j − Σ_l c_l s_il): together Σ over τ of
     e_ij · factor, less q_i at the label.
@@ -172,6 +171,7 @@ def gradient_tiles(
 
     own = coefficients + row.to(tl.int64) * K
     per_plane = tl.full([], rows, tl.int64) * K
+    factors = coefficients + len(SLOTS) * per_plane
     FIRST_SIZE: tl.constexpr = len(KINDS)
     FIRST_KEPT: tl.constexpr = len(KINDS) + len(TEMPERATURES)
     size_parts = ()

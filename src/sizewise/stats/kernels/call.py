@@ -201,12 +201,11 @@ class BackwardCall(Call):
         """Compile the launch."""
         some = torch.empty(1, dtype=self.dtype, device=self.device)
         if not self.empty:
-            self.gradient_tiles.compile(some, some, some, logits, target, logits if mask is None else mask, logits)
+            self.gradient_tiles.compile(some, some, logits, target, logits if mask is None else mask, logits)
 
     def __call__(
         self,
         coefficients: Tensor,
-        factors: Tensor,
         upstream: Tensor,
         logits: Tensor,
         target: Tensor,
@@ -219,4 +218,4 @@ class BackwardCall(Call):
             gradient.zero_()
         else:
             kept = logits if mask is None else mask
-            self.gradient_tiles(coefficients, factors, upstream, logits, target, kept, gradient, stream=stream)
+            self.gradient_tiles(coefficients, upstream, logits, target, kept, gradient, stream=stream)

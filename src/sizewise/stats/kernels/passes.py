@@ -68,8 +68,9 @@ def region_gradient(
     fields = tuple(zip(kinds, parameters, strict=True))
     call = backward_call(walked, target, mask, out, ignore_index, sigmoid, fields, every_plane(fields))
     one = number_on(coefficients.device, coefficients.dtype, 1.0)
+    planes = torch.cat((coefficients.flatten(), one))  # all of one term, whose factor is 1
     with on_device_of(logits):
-        call(coefficients.contiguous(), one, one, walked, target, mask, out)
+        call(planes, one, walked, target, mask, out)
     return gradient if out is gradient else gradient.copy_(out)
 
 
