@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sizewise import theory
     from sizewise.criterion import Criterion, Loss
+    from sizewise.decisions.decide import decide
+    from sizewise.decisions.decision import Decision
+    from sizewise.decisions.fit import fit_decision
     from sizewise.deep_supervision import DeepSupervision
     from sizewise.losses import loss, loss_names
     from sizewise.stats import RegionStats, region_stats
@@ -41,6 +44,7 @@ __all__ = [
     "BalancedCrossEntropy",
     "Criterion",
     "CrossEntropy",
+    "Decision",
     "DeepSupervision",
     "Dice",
     "DiceBias",
@@ -56,6 +60,8 @@ __all__ = [
     "SizeL1",
     "Tversky",
     "check",
+    "decide",
+    "fit_decision",
     "loss",
     "loss_names",
     "region_stats",
@@ -65,10 +71,13 @@ __all__ = [
 
 _HOMES = {
     "Criterion": "criterion",
+    "Decision": "decisions.decision",
     "DeepSupervision": "deep_supervision",
     "Loss": "criterion",
     "RegionStats": "stats",
     "check": "stats.kernels.label_errors",
+    "decide": "decisions.decide",
+    "fit_decision": "decisions.fit",
     "loss": "losses",
     "loss_names": "losses",
     "region_stats": "stats",

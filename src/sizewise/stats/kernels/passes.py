@@ -79,7 +79,7 @@ def forward_call(
 ) -> ForwardCall:
     """The launches that take the sums of such input."""
     key = ("forward", form_of(logits, target, mask), ignore_index, sigmoid, tuple(fields))
-    return _prepared(key, lambda: ForwardCall(logits, target, mask, ignore_index, sigmoid, fields))
+    return prepared(key, lambda: ForwardCall(logits, target, mask, ignore_index, sigmoid, fields))
 
 
 def backward_call(
@@ -94,10 +94,11 @@ def backward_call(
 ) -> BackwardCall:
     """The launch that writes the gradient for such input; ``gradient`` is laid out as ``torch.empty_like(logits)``."""
     key = ("backward", form_of(logits, target, mask), ignore_index, sigmoid, tuple(fields), tuple(planes))
-    return _prepared(key, lambda: BackwardCall(logits, target, mask, gradient, ignore_index, sigmoid, fields, planes))
+    return prepared(key, lambda: BackwardCall(logits, target, mask, gradient, ignore_index, sigmoid, fields, planes))
 
 
-def _prepared(key: tuple, make: Callable[[], Made]) -> Made:
+def prepared(key: tuple, make: Callable[[], Made]) -> Made:
+    """What was made for a key, or is made now."""
     call = _calls.get(key)
     if call is None:
         if len(_calls) >= MOST_CALLS:

@@ -1,0 +1,1 @@
+"""The last step: from probabilities to labels."""

@@ -1,0 +1,136 @@
+"""Fitting the temperature, and the rule for pooled scores."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from decision_oracle import score
+from test_decide import fields
+from torch.utils.data import DataLoader, TensorDataset
+
+import sizewise as sw
+
+
+def drawn(logits, seed=0):
+    """Labels drawn from softmax(logits)."""
+    p = logits.softmax(1).movedim(1, -1)
+    draw = torch.Generator().manual_seed(seed)
+    return torch.multinomial(p.flatten(0, -2), 1, generator=draw).view(p.shape[:-1])
+
+
+@pytest.mark.parametrize("truth", [0.5, 1.0, 2.5, 8.0])
+def test_the_temperature_that_was_put_in_is_found(truth):
+    logits = fields(4, 3, (40, 40), seed=0, scale=2.0)
+    target = drawn(logits)
+    decision = sw.fit_decision([(logits * truth, target)])
+    assert float(decision.temperature) == pytest.approx(truth, rel=0.05)
+    batches = [(logits[:2] * truth, target[:2]), (logits[2:] * truth, target[2:])]
+    assert float(sw.fit_decision(batches).temperature) == pytest.approx(float(decision.temperature), rel=1e-4)
+
+
+def test_it_is_the_minimum_of_the_mean_log_likelihood():
+    logits = fields(2, 4, (20, 20), seed=1, scale=3.0)
+    target = drawn(logits * 0.4)
+    found = float(sw.fit_decision([(logits, target)]).temperature)
+    losses = {
+        t: float(torch.nn.functional.cross_entropy(logits / t, target)) for t in (found, 0.97 * found, 1.03 * found)
+    }
+    assert min(losses, key=losses.get) == found
+    channels = (torch.rand(2, 4, 20, 20, generator=torch.Generator().manual_seed(3)) < torch.sigmoid(logits / 2)).long()
+    found = float(sw.fit_decision([(logits, channels)], activation="sigmoid").temperature)
+    bce = torch.nn.functional.binary_cross_entropy_with_logits
+    losses = {t: float(bce(logits / t, channels.double())) for t in (found, 0.97 * found, 1.03 * found)}
+    assert min(losses, key=losses.get) == found
+
+
+def test_it_stays_within_its_bounds():
+    target = torch.zeros(1, 6, 6, dtype=torch.long)
+    sure = torch.stack((torch.full((1, 6, 6), 3.0), torch.zeros(1, 6, 6)), 1)
+    assert float(sw.fit_decision([(sure, target)]).temperature) == pytest.approx(0.05, rel=1e-3)
+    assert float(sw.fit_decision([(sure, 1 - target)]).temperature) == pytest.approx(20, rel=1e-3)
+    assert float(sw.fit_decision([(torch.zeros(1, 2, 6, 6), target)]).temperature) == 1
+
+
+def test_pixels_without_a_label_are_left_out():
+    logits = fields(2, 3, (20, 20), seed=2)
+    target = drawn(logits / 3)
+    mask = torch.rand(2, 20, 20, generator=torch.Generator().manual_seed(0)) < 0.5
+    spoiled, marked = logits.masked_fill(~mask[:, None], 50.0), target.masked_fill(~mask, 255)
+    wanted = float(sw.fit_decision([(logits[0][:, mask[0]][None], target[0][mask[0]][None]), (logits[1][:, mask[1]][None], target[1][mask[1]][None])]).temperature)  # fmt: skip
+    assert float(sw.fit_decision([(spoiled, target, mask)]).temperature) == pytest.approx(wanted, rel=1e-4)
+    assert float(sw.fit_decision([(spoiled, marked)], ignore_index=255).temperature) == pytest.approx(wanted, rel=1e-4)
+
+
+@pytest.mark.parametrize("metric", ["dice", "iou", "size"])
+def test_a_pooled_rule_decides_single_images_as_it_decided_all(metric):
+    logits = fields(6, 4, (16, 20), seed=3, scale=2.0)
+    target = drawn(logits)
+    batches = [(logits[:4], target[:4]), (logits[4:], target[4:])]
+    decision = sw.fit_decision(batches, metric, scope="batch")
+    assert decision.gain.shape == decision.threshold.shape == (1, 4)
+    together = torch.cat([decision(one[None]) for one in logits])
+    wanted = sw.decide(logits, metric=metric, scope="batch", prune=0.0, temperature=float(decision.temperature))
+    assert (together != wanted).float().mean() < 0.01
+    if metric != "size":  # the promise holds for the images that it was fitted on
+        p = (logits / decision.temperature).softmax(1).movedim(0, 1).flatten(1).numpy()
+        likeliest = sw.decide(logits, metric="argmax").flatten().numpy()
+        assert score(p, together.flatten().numpy(), [1, 2, 3], metric) >= score(p, likeliest, [1, 2, 3], metric) - 1e-6
+
+
+def test_a_pooled_rule_for_sigmoid_channels():
+    logits = fields(4, 2, (16, 16), seed=5)
+    target = (torch.rand(4, 2, 16, 16, generator=torch.Generator().manual_seed(1)) < logits.sigmoid()).long()
+    decision = sw.fit_decision([(logits, target)], activation="sigmoid", scope="batch")
+    assert decision.gain.shape == (2, 2)
+    assert decision(logits[:1]).shape == (1, 2, 16, 16)
+
+
+def test_batches_are_read_several_times():
+    logits = fields(2, 3, (8, 8), seed=0)
+    loader = DataLoader(TensorDataset(logits, drawn(logits)), batch_size=1)
+    assert float(sw.fit_decision(loader).temperature) > 0
+    with pytest.raises(TypeError, match=r"gone through several times, got a generator.*as a DataLoader"):
+        sw.fit_decision(one for one in loader)
+    with pytest.raises(ValueError, match="nothing to fit on"):
+        sw.fit_decision([])
+    with pytest.raises(ValueError, match=r"each batch must be \(logits, target\)"):
+        sw.fit_decision([logits])
+    with pytest.raises(ValueError, match="metric must be one of"):
+        sw.fit_decision(loader, "f1")
+
+
+def test_a_decision_is_a_module_that_can_be_saved():
+    logits = fields(3, 3, (12, 12), seed=4)
+    for decision in (
+        sw.Decision("iou", background=None, temperature=1.7, prune=0.3),
+        sw.fit_decision([(logits, drawn(logits))], scope="batch"),
+    ):
+        file = io.BytesIO()
+        torch.save(decision.state_dict(), file)
+        file.seek(0)
+        options = {name: getattr(decision, name) for name in ("activation", "background", "prune", "scope")}
+        other = sw.Decision(decision.metric, **options)
+        other.load_state_dict(torch.load(file, weights_only=True))
+        assert torch.equal(other(logits), decision(logits))
+        assert float(other.temperature) == float(decision.temperature)
+        assert repr(other) == repr(decision)
+    with pytest.raises(ValueError, match=r"fitted rule is for \(1, 3\).*these logits have \(1, 4\)"):
+        decision(fields(1, 4, (8, 8), seed=0))
+    decision = sw.Decision("dice")
+    before = decision(logits)
+    decision.temperature.fill_(6.0)
+    assert not torch.equal(decision(logits), before)
+    assert repr(decision) == "Decision('dice', temperature=6)"
+    assert decision.half().temperature.dtype == torch.float64
+
+
+def test_a_decision_gives_what_decide_gives():
+    logits = fields(2, 3, (12, 12), seed=6)
+    mask = torch.rand(2, 12, 12) < 0.8
+    decision = sw.Decision("iou", background=2, temperature=1.4, prune=0.2, scope="batch")
+    wanted = sw.decide(logits, metric="iou", background=2, temperature=1.4, prune=0.2, scope="batch", mask=mask)
+    assert torch.equal(decision(logits, mask), wanted)
+    p = logits.softmax(1)
+    assert torch.equal(sw.Decision()(p, given="probabilities"), sw.decide(p, given="probabilities"))
+    assert np.isclose(decision.number(), 1.4)
