@@ -78,6 +78,21 @@ def add_chosen(counts, sums, labels, number, values, VECTOR: tl.constexpr):
 
 
 @triton.jit
+def set_bit(bits, condition, NUMBER: tl.constexpr):
+    """Bit NUMBER of int32 numbers, where the condition holds."""
+    if NUMBER < 31:
+        return tl.where(condition, bits | (1 << NUMBER), bits)
+    else:
+        return tl.where(condition, bits | -2147483648, bits)
+
+
+@triton.jit
+def either(one, other):
+    """The bits of both."""
+    return one | other
+
+
+@triton.jit
 def at_class(chunks, label, CHUNK: tl.constexpr):
     """Each pixel's value at its label, (1, BLOCK)."""
     picked = tl.where(label == class_numbers(0, CHUNK), chunks[0], 0.0)
@@ -273,8 +288,7 @@ def label_tiles(
                     there = tl.where(valid, p[c], 0.0)
                     new_expected = new_expected + (expected[c] + fold(there, VECTOR),)
                     if UNROLLED:
-                        BIT: tl.constexpr = 1 << c if c < 31 else -(1 << 31)
-                        likely = tl.where(there > limit, likely | BIT, likely)
+                        likely = set_bit(likely, there > limit, c)
                     else:
                         folded = tl.max(tl.reshape(there, [CHUNK, PARTS, VECTOR]), axis=2)
                         new_highest = new_highest + (tl.maximum(highest[c], folded),)
@@ -287,6 +301,8 @@ def label_tiles(
         wide_rows = tl.full([], rows, tl.int64)
         partials = workspace + part
         per_field = wide_rows * K * programs
+        if MODE == FIRST and UNROLLED:
+            bits = tl.reduce(likely, 1, either)
         for c in tl.static_range(CHUNKS):
             classes = c * CHUNK + tl.arange(0, CHUNK)
             place = (row.to(tl.int64) * K + classes) * programs
@@ -297,8 +313,7 @@ def label_tiles(
             if MODE == FIRST:
                 tl.store(partials + 2 * per_field + place, tl.sum(expected[c], axis=1), mask=known)
                 if UNROLLED:
-                    bits = tl.max(((likely >> c) & 1).to(tl.int32), axis=1).to(DTYPE)
-                    tl.store(partials + 3 * per_field + place, bits, mask=known)
+                    tl.store(partials + 3 * per_field + place, ((bits >> c) & 1).to(DTYPE), mask=known)
                 else:
                     above = tl.max(highest[c], axis=1) > limit
                     tl.store(partials + 3 * per_field + place, above.to(DTYPE), mask=known)
