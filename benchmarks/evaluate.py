@@ -23,7 +23,7 @@ import surface_distance
 from PIL import Image
 
 from sizewise.metrics.table import read_cases
-from sizewise.metrics.workers import available_cores
+from sizewise.parallel import available_cores
 
 TOLERANCE_MM = 1.0
 LIBRARIES = ("sizewise", "surface-distance", "numpy", "scipy", "pillow")

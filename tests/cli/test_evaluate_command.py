@@ -215,6 +215,6 @@ def test_stopped_at_work_it_leaves_no_file_and_no_process(folders, number, code)
 
 def test_scoring_does_not_import_torch():
     """Workers start at once only while nothing heavy comes with them."""
-    code = "import sys, sizewise.metrics.evaluate, sizewise.cli.evaluate_screen; print('torch' in sys.modules)"
+    code = "import sys, sizewise.evaluate.folders, sizewise.cli.evaluate_screen; print('torch' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"

@@ -18,7 +18,7 @@ from data.layouts.tiny_volumes import AFFINE, SHAPE
 from PIL import Image
 from train.tiny_runs import history_without_times, train_tiny
 
-from sizewise.metrics.evaluate import evaluate_folders
+from sizewise.evaluate.folders import evaluate_folders
 from sizewise.metrics.table import read_cases
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.predict import predict_folder, scored_names

@@ -95,7 +95,9 @@ def test_killed_in_the_middle_of_a_save_and_right_after_one(data, whole, tmp_pat
         process.wait()
         process.stdin.close()
         process.stdout.close()
-        parts = [one.name for one in folder.iterdir() if one.name.startswith(".last.pt-")]
+        parts = [
+            one.name for one in folder.iterdir() if one.name.startswith(".partial-") and one.name.endswith("-last.pt")
+        ]
         assert len(parts) == moment.startswith("written")  # and the next clears it away
         assert load_checkpoint(folder / "last.pt")["epoch"] == (1 if moment.startswith("written") else 2)
     lines = train_tiny(data, folder, resume=True, **SETTINGS)

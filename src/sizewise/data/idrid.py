@@ -19,9 +19,9 @@ import re
 from pathlib import Path
 
 from sizewise.data.dataset import Case, Dataset, Subset
+from sizewise.data.file_names import is_picture
 from sizewise.data.options import Options, refuse_unused
 from sizewise.data.picture_reader import RegionReader
-from sizewise.data.pictures import is_picture
 from sizewise.errors import BadInput
 
 NAME = "idrid"

@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from sizewise.data.class_table import ClassTable, find_class_table, read_class_table
+from sizewise.data.file_names import is_jpeg
 from sizewise.data.label_rule import WHITE_THRESHOLD, LabelRule, describe_colours, pack_colours
 from sizewise.data.options import Options
-from sizewise.data.pictures import is_jpeg, read_label_picture
-from sizewise.data.threads import map_threads
+from sizewise.data.pictures import read_label_picture
 from sizewise.errors import BadInput
+from sizewise.parallel import map_threads
 from sizewise.wording import counted
 
 _BLACK_UP_TO, _WHITE_FROM = 32, 223  # where JPEG leaves black and white

@@ -20,9 +20,9 @@ folders (one image id per line, as that code reads them) override the draw. Both
 from pathlib import Path
 
 from sizewise.data.dataset import Case, Dataset, Subset
+from sizewise.data.file_names import is_picture
 from sizewise.data.options import Options, refuse_unused
 from sizewise.data.picture_reader import RegionReader
-from sizewise.data.pictures import is_picture
 from sizewise.errors import BadInput
 
 NAME = "retinal-lesions"

@@ -8,9 +8,9 @@ import numpy as np
 from sizewise.data.class_table import find_class_table, read_class_table
 from sizewise.data.dataset import Case, Dataset
 from sizewise.data.options import Options
-from sizewise.data.threads import map_threads
 from sizewise.data.volumes import VolumeReader, count_spatial_dims, read_volume
 from sizewise.errors import BadInput
+from sizewise.parallel import map_threads
 
 
 def load_volumes(path: Path, cases: tuple[Case, ...], notes: Sequence[str], *, options: Options) -> Dataset:

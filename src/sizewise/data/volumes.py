@@ -12,9 +12,9 @@ from nibabel.filebasedimages import ImageFileError
 from nibabel.spatialimages import HeaderDataError
 
 from sizewise.data.dataset import Case, Image, Reader
+from sizewise.data.file_names import NIFTI_ENDINGS
 from sizewise.errors import BadInput
-
-NIFTI_ENDINGS = (".nii.gz", ".nii")
+from sizewise.files import replacing
 
 _UNKNOWN = -32768  # no class has this id
 _AS_STORED = np.array([[0, 1], [1, 1], [2, 1]])  # every axis stays, none is flipped
@@ -148,11 +148,9 @@ class VolumeReader(Reader):
         header.set_data_dtype(data.dtype)
         header["cal_min"] = header["cal_max"] = 0  # a display window of the image would hide the labels
         header.set_slope_inter(1, 0)
-        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{case.name}.nii.gz"
-        partial = folder / f".{case.name}.partial.nii.gz"  # so that an interrupted run leaves no half-written map
-        nib.save(nib.Nifti1Image(data, image.affine, header), partial)
-        partial.replace(path)
+        with replacing(path) as partial:
+            nib.save(nib.Nifti1Image(data, image.affine, header), partial)
         return path
 
     def _turn(self, affine: np.ndarray) -> np.ndarray:

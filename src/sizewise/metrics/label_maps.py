@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sizewise.data.threads import map_ahead
 from sizewise.metrics.case import RegionScore, score_case, score_channels
-from sizewise.metrics.workers import available_cores, live_and_die_with_parent
+from sizewise.parallel import available_cores, live_and_die_with_parent, map_ahead
 
 WORTH_A_POOL = 200_000_000  # pixels times classes: less is scored in the time that starting processes takes
 

@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from sizewise.errors import BadInput
+from sizewise.files import replacing
 from sizewise.metrics.case import RegionScore
 from sizewise.metrics.overlap import dsc, iou, pool
 
@@ -89,20 +90,13 @@ def write_cases(path: Path, rows: Iterable[Row]) -> None:
     ...     print(path.read_text().splitlines()[1], read_cases(path)[0].value)
     ,,,RCE,,,a,1,dsc,0.1 0.1
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("w", newline="", encoding="utf-8") as file:
+        with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
             writer.writerows(row.cells() for row in rows)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
     except OSError as error:
         raise BadInput(f"cannot write '{path}': {error.strerror or error}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sizewise.errors import BadInput
+from sizewise.files import write_whole
 from sizewise.progress import track
 from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.conclusions import Conclusions, conclude
@@ -30,7 +31,6 @@ from sizewise.report.score_tables import class_tables, score_tables
 from sizewise.report.scores import Scores, label_results
 from sizewise.report.summary import overall_means
 from sizewise.report.table import Table, to_csv, to_latex
-from sizewise.report.write import write_text
 from sizewise.study.results import read_results
 
 TABS = ("Scores", "Region sizes", "Across data sets", "Training", "Theory")
@@ -167,15 +167,15 @@ def _write_all(out: Path, report: Report, *, every_view: bool) -> None:
         for figure in track(report.figures, what="figures"):
             if isinstance(figure, Figure):
                 draw(figure, out / "figures", every_view=every_view)
-                write_text(out / "figures" / f"{figure.name}.csv", to_csv(figure.columns, figure.rows))
+                write_whole(out / "figures" / f"{figure.name}.csv", to_csv(figure.columns, figure.rows))
         if report.shown:
             draw_overlays(report.shown, out / "figures")
-            write_text(out / "figures" / "overlays.csv", to_csv(OVERLAY_COLUMNS, overlay_rows(report.shown)))
+            write_whole(out / "figures" / "overlays.csv", to_csv(OVERLAY_COLUMNS, overlay_rows(report.shown)))
         for table in (*page.score_tables, *page.class_tables, *page.paper_tables):
-            write_text(out / "tables" / f"{table.name}.tex", to_latex(table) + "\n")
-            write_text(out / "tables" / f"{table.name}.csv", _table_csv(table))
-        write_text(out / "report.md", report_markdown(page, every_view=every_view))
-        write_text(out / "report.html", render(page))
+            write_whole(out / "tables" / f"{table.name}.tex", to_latex(table) + "\n")
+            write_whole(out / "tables" / f"{table.name}.csv", _table_csv(table))
+        write_whole(out / "report.md", report_markdown(page, every_view=every_view))
+        write_whole(out / "report.html", render(page))
     except OSError as error:
         raise BadInput(f"report: cannot write into '{out}': {error.strerror or error}. Name another --out.") from error
 

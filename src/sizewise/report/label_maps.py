@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from sizewise.errors import BadInput
-from sizewise.metrics.evaluate import evaluate_folders
+from sizewise.evaluate.folders import evaluate_folders
+from sizewise.files import write_whole
 from sizewise.metrics.table import POOLED_CASE, Row, RunColumns, write_cases
 from sizewise.report.case_groups import read_case_groups
-from sizewise.report.write import write_text
 
 LABEL_MAPS = "label maps"  # what study.json calls such a study's source
 
@@ -89,8 +89,8 @@ def write_label_map_study(
         "commands": [shlex.join(words)],
     }
     write_cases(out / "results.csv", named)
-    write_text(out / "groups.json", json.dumps(together, ensure_ascii=False))
-    write_text(out / "study.json", json.dumps(study, indent=1, ensure_ascii=False))
+    write_whole(out / "groups.json", json.dumps(together, ensure_ascii=False))
+    write_whole(out / "study.json", json.dumps(study, indent=1, ensure_ascii=False))
     return out
 
 

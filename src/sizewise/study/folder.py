@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Literal
 
 from sizewise.errors import BadInput
+from sizewise.files import write_whole
 from sizewise.study.config import StudyConfig
 from sizewise.study.grid import PlannedRun, loss_settings, plan_runs
 from sizewise.train.history import read_history
-from sizewise.train.run_folder import is_finished, write_atomically
+from sizewise.train.run_folder import is_finished
 
 LOCK = "study.lock"
 
@@ -63,7 +64,7 @@ def open_study(folder: Path, config: StudyConfig, *, command: str) -> StudyConfi
         content = json.loads(config.to_json())
         content |= {"name": folder.resolve().name, "commands": list(dict.fromkeys(commands))}
         content["reference"] = config.reference or config.losses[0]
-        write_atomically(path, json.dumps(content, indent=1))
+        write_whole(path, json.dumps(content, indent=1))
     return config
 
 
@@ -118,7 +119,7 @@ def write_groups(folder: Path, runs: list[PlannedRun]) -> None:
     groups = {
         name: {case.name: case.group for case in dataset.cases if case.group} for name, dataset in by_data.items()
     }
-    write_atomically(folder / "groups.json", json.dumps({name: known for name, known in groups.items() if known}))
+    write_whole(folder / "groups.json", json.dumps({name: known for name, known in groups.items() if known}))
 
 
 def write_results(folder: Path, runs: list[PlannedRun]) -> Path:
@@ -134,5 +135,5 @@ def write_results(folder: Path, runs: list[PlannedRun]) -> Path:
         raise BadInput(
             f"no run of {folder} was finished, so there are no results. The errors are in runs/*/failed.json."
         )
-    write_atomically(path, "".join(lines))
+    write_whole(path, "".join(lines))
     return path

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from sizewise.metrics.workers import available_cores
+from sizewise.parallel import available_cores
 from sizewise.study.folder import run_state
 from sizewise.study.grid import PlannedRun
 from sizewise.study.helper import end_helpers, start_helper

@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from sizewise.errors import BadInput, RunFailed
+from sizewise.files import write_whole
 from sizewise.study.folder import run_state
 from sizewise.study.grid import PlannedRun
 from sizewise.train.config import Runtime
 from sizewise.train.failures import is_out_of_memory
 from sizewise.train.run import run_training
-from sizewise.train.run_folder import RunBusy, is_finished, write_atomically
+from sizewise.train.run_folder import RunBusy, is_finished
 from sizewise.train.store import StoreCache
 
 GPU_WORDS = ("CUDA error", "CUDNN_STATUS", "cuDNN error", "CUBLAS_STATUS")  # of a GPU that is full, taken, or broken
@@ -78,7 +79,7 @@ def note_failure(place: Path, error: str, *, details: str = "", crowded: bool = 
     """Write down why a run failed, beside what it has; ``crowded``: it may go well alone."""
     place.mkdir(parents=True, exist_ok=True)
     content = {"error": error, "details": details, "crowded": crowded}
-    write_atomically(place / "failed.json", json.dumps(content, indent=1))
+    write_whole(place / "failed.json", json.dumps(content, indent=1))
 
 
 def is_crowding(error: BaseException | None) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from sizewise.errors import BadInput
-from sizewise.train.run_folder import replacing
+from sizewise.files import replacing
 
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sizewise.train.run_folder import write_atomically
+from sizewise.files import write_whole
 from sizewise.train.validation import Validation
 from sizewise.wording import clock
 
@@ -47,7 +47,7 @@ def write_history(path: Path, rows: Sequence[Row]) -> None:
     writer.writeheader()
     for row in rows:
         writer.writerow({name: _cell(value) for name, value in row.items()})
-    write_atomically(path, text.getvalue())
+    write_whole(path, text.getvalue())
 
 
 def read_history(path: Path) -> list[Row]:

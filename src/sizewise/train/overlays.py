@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from sizewise.data.dataset import Image
+from sizewise.files import replacing
 from sizewise.train.preparation import resize
-from sizewise.train.run_folder import replacing
 
 LARGEST = 256  # pixels along the longer side
 KEPT = 100  # cases of a run
@@ -29,7 +29,6 @@ def save_overlay(folder: Path, case: str, image: Image, predicted: np.ndarray, t
         target, predicted = (np.take(labels, index, axis=axis) for labels in (target, predicted))
     picture = _grey_or_colour(_shrink(pixels))
     shape = picture.shape[:2]
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{quote(case, safe=' ')}.npz"
     with replacing(path) as partial, open(partial, "wb") as file:
         np.savez_compressed(file, image=picture, target=_nearest(target, shape), predicted=_nearest(predicted, shape))

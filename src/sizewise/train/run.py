@@ -9,6 +9,7 @@ from lightning_fabric import Fabric
 from sizewise.data.dataset import Dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
+from sizewise.files import write_whole
 from sizewise.metrics.table import RunColumns, score_rows, write_cases
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.cost import write_cost
@@ -22,7 +23,6 @@ from sizewise.train.run_folder import (
     is_finished,
     locked,
     open_run,
-    write_atomically,
     write_versions,
 )
 from sizewise.train.scoring import load_best, score_cases
@@ -98,9 +98,9 @@ def _carry_out(
     fabric.barrier()
     if fabric.is_global_zero:
         write_versions(folder, runtime, fabric.device)
-        write_atomically(folder / "split.json", task.split.to_json())
-        write_atomically(folder / "preparation.json", preparation.to_json())
-        write_atomically(folder / "problem.json", problem_json(task))
+        write_whole(folder / "split.json", task.split.to_json())
+        write_whole(folder / "preparation.json", preparation.to_json())
+        write_whole(folder / "problem.json", problem_json(task))
         say(describe(config, task, folder))
     train(config, runtime, folder, fabric=fabric, task=task, preparation=preparation, stores=stores, say=say)
     if fabric.is_global_zero:

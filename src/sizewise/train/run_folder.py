@@ -18,11 +18,8 @@
 import contextlib
 import hashlib
 import json
-import os
 import platform
-import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,36 +29,8 @@ import torch
 
 import sizewise
 from sizewise.errors import BadInput
+from sizewise.files import remove_unfinished, write_whole
 from sizewise.train.config import RunConfig, Runtime
-
-
-def write_atomically(path: Path, data: bytes | str) -> None:
-    """Replace a file in one step: a reader, or a kill, sees the old file or the new one, never a part.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(Path(folder) / "a.txt", "whole")
-    ...     (Path(folder) / "a.txt").read_text()
-    'whole'
-    """
-    with replacing(path) as partial:
-        partial.write_bytes(data.encode() if isinstance(data, str) else data)
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` that takes its place when the block ends well, and vanishes when it does not."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    os.close(handle)
-    partial = Path(name)
-    try:
-        yield partial
-        with open(partial, "rb+") as file:
-            os.fsync(file.fileno())  # on disk before it gets the name
-        partial.chmod(0o666 & ~_umask())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def open_run(folder: Path, config: RunConfig, *, resume: bool) -> bool:
@@ -74,7 +43,7 @@ def open_run(folder: Path, config: RunConfig, *, resume: bool) -> bool:
             raise BadInput(f"--out {folder} holds other files and no run. Name a new folder.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(settings, config.to_json())
+            write_whole(settings, config.to_json())
         except OSError as error:
             raise BadInput(f"--out {folder} cannot be made: {error.strerror or error}. Name another folder.") from error
         return True
@@ -146,15 +115,9 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise RunBusy(f"{folder}: another process is working on this run. Wait for it, or stop it.") from error
-        _remove_unfinished(folder)
+        for one in (folder, folder / "overlays"):
+            remove_unfinished(one)  # as large as a checkpoint, left by a process that was killed while it wrote
         yield
-
-
-def _remove_unfinished(folder: Path) -> None:
-    """A process that was killed while it wrote leaves its part of a file behind, as large as a checkpoint."""
-    for one in (*folder.glob(".*"), *folder.glob("overlays/.*")):
-        if one.is_file() and re.fullmatch(r"\..+\.(json|csv|pt|svg|png|npz)[-.]\w+", one.name):
-            one.unlink(missing_ok=True)
 
 
 def write_versions(folder: Path, runtime: Runtime, device: torch.device) -> None:
@@ -170,7 +133,7 @@ def write_versions(folder: Path, runtime: Runtime, device: torch.device) -> None
         "threads": torch.get_num_threads(),
         "runtime": vars(runtime),
     }
-    write_atomically(folder / "versions.json", json.dumps(record, indent=1))
+    write_whole(folder / "versions.json", json.dumps(record, indent=1))
 
 
 def _installed(package: str) -> str | None:
@@ -178,9 +141,3 @@ def _installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -11,12 +11,11 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from sizewise.data.dataset import Case, Image
-from sizewise.data.threads import map_ahead, single_core_threads
 from sizewise.errors import BadInput
 from sizewise.metrics.case import RegionScore
 from sizewise.metrics.label_maps import LabelMaps, score_label_maps
-from sizewise.metrics.workers import available_cores
 from sizewise.models.build import size_multiple
+from sizewise.parallel import available_cores, map_ahead, single_core_threads
 from sizewise.progress import track
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig

@@ -6,10 +6,10 @@ import pytest
 from PIL import Image
 
 from sizewise.errors import BadInput
-from sizewise.metrics.evaluate import evaluate_folders
-from sizewise.metrics.label_folders import match_folders
+from sizewise.evaluate.folders import evaluate_folders
+from sizewise.evaluate.matching import match_folders
 from sizewise.metrics.surface import nsd, surface_distances
-from sizewise.metrics.workers import map_in_processes
+from sizewise.parallel import map_in_processes
 
 
 def square(classes=(1,), shape=(24, 20), shift=0):

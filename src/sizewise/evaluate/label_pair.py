@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from sizewise.data.file_names import is_jpeg, is_volume
 from sizewise.data.label_rule import LabelRule
-from sizewise.data.pictures import is_jpeg, read_label_picture
+from sizewise.data.pictures import read_label_picture
 from sizewise.data.volumes import largest_offset_mm, read_volume, whole_numbers
 from sizewise.errors import BadInput
+from sizewise.evaluate.matching import Pair
 from sizewise.metrics.case import nonzero_box
-from sizewise.metrics.label_folders import Pair, is_volume
 
 WHITE = 255
 _LARGEST_ID = 255  # larger values are instance numbers or grey levels, unless --classes says otherwise

@@ -4,8 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from sizewise.data.pictures import EXTENSIONS
-from sizewise.data.volumes import NIFTI_ENDINGS
+from sizewise.data.file_names import PICTURE_ENDINGS, is_picture, is_volume, stem
 from sizewise.errors import BadInput
 from sizewise.wording import counted
 
@@ -45,28 +44,6 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     return pairs, sorted(predicted.keys() - wanted.keys()), missing
 
 
-def stem(path: Path) -> str | None:
-    """The case's name: the file's name without its ending; None when it is no label map.
-
-    >>> stem(Path("liver_1.nii.gz")), stem(Path("polyp.01.PNG")), stem(Path("dataset.json")), stem(Path("._a.png"))
-    ('liver_1', 'polyp.01', None, None)
-    """
-    if path.name.startswith("."):
-        return None
-    endings = (*NIFTI_ENDINGS, *EXTENSIONS)
-    ending = next((end for end in endings if path.name.lower().endswith(end)), None)
-    return path.name[: -len(ending)] if ending else None
-
-
-def is_volume(path: Path) -> bool:
-    """Whether the file is NIfTI by its name.
-
-    >>> is_volume(Path("liver_1.nii.gz"))
-    True
-    """
-    return path.name.lower().endswith(NIFTI_ENDINGS)
-
-
 def _label_maps(folder: Path, option: str) -> dict[str, Path]:
     if not folder.is_dir():
         what = "is a file, not a folder" if folder.exists() else "does not exist"
@@ -76,22 +53,27 @@ def _label_maps(folder: Path, option: str) -> dict[str, Path]:
     except OSError as error:
         raise BadInput(f"{option} '{folder}' cannot be listed: {error.strerror}.") from error
     found: dict[str, list[Path]] = defaultdict(list)
-    for path in files:
-        if name := stem(path):
-            found[name].append(path)
+    for path in filter(_is_label_map, files):
+        found[stem(path)].append(path)
     if not found:
-        inside = [path.parent.relative_to(folder) for path in sorted(folder.glob("*/*")) if stem(path)]
+        inside = [path.parent.relative_to(folder) for path in sorted(folder.glob("*/*")) if _is_label_map(path)]
         hint = ""
         if inside:
             hint = (
                 f" There are some in its folder '{inside[0]}': give that one. Multi-label maps have a folder for each "
                 "class; `sizewise predict RUN --data PATH --score` scores all classes at once."
             )
-        raise BadInput(f"{option} '{folder}' has no label map. Wanted {', '.join(EXTENSIONS)}, .nii or .nii.gz.{hint}")
+        raise BadInput(
+            f"{option} '{folder}' has no label map. Wanted {', '.join(PICTURE_ENDINGS)}, .nii or .nii.gz.{hint}"
+        )
     if twice := [paths for paths in found.values() if len(paths) > 1]:
         names = ", ".join(f"'{path.name}'" for path in twice[0])
         raise BadInput(f"{option} '{folder}' has {names} for one case. Keep one file for each stem.")
     return {name: paths[0] for name, paths in found.items()}
+
+
+def _is_label_map(path: Path) -> bool:
+    return is_picture(path) or is_volume(path)
 
 
 def _listed(names: list[str]) -> str:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from sizewise.data.file_names import is_volume
 from sizewise.errors import BadInput
+from sizewise.evaluate.label_pair import WHITE, read_pair
+from sizewise.evaluate.matching import Pair, match_folders
 from sizewise.metrics.case import RegionScore, score_case, true_negative
-from sizewise.metrics.label_folders import Pair, is_volume, match_folders
-from sizewise.metrics.label_pair import WHITE, read_pair
 from sizewise.metrics.table import Row, score_rows
-from sizewise.metrics.workers import available_cores, map_in_processes
+from sizewise.parallel import available_cores, map_in_processes
 from sizewise.progress import track
 
 
