@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 import sizewise
-from sizewise.metrics.summary import summarise
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
+from sizewise.metrics.class_summary import summarise
 from sizewise.train.config import Runtime
 from sizewise.train.resolve import resolve
 from sizewise.train.run import run_training

@@ -16,7 +16,7 @@ from sampling import EXHAUSTIVE
 from train.tiny_runs import history_without_times
 
 from sizewise.cli.main import main
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
 
 TINY = "--recipe demo --model monai-unet-small --size 16x16 --batch-size 2 --steps-per-epoch 2 --epochs 2 --device cpu"
 PROGRAM = [sys.executable, "-m", "sizewise.cli.main"]

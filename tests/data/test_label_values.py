@@ -51,7 +51,7 @@ def test_jpeg_masks_are_cut_at_127(tmp_path):
 def test_a_255_among_classes_is_probably_to_be_ignored(tmp_path):
     # b.png alone would pass for binary: the rule is one for the set
     masks = {"a.png": [[0, 1, 2, 255]], "b.png": [[0, 255, 0, 0]]}
-    with pytest.raises(BadInput, match="--ignore-index 255") as raised:
+    with pytest.raises(BadInput, match="`ignore_index=255`") as raised:
         rule_of(tmp_path, masks)
     assert "255 (in 2 of 2 masks, as 'a.png')" in str(raised.value)
     (rule, names, _), paths = rule_of(tmp_path, masks, ignore_index=255)
@@ -127,7 +127,7 @@ def test_merging_keeps_what_is_ignored(tmp_path):
     assert names == ("background", "foreground")
     assert rule.read(paths[0]).tolist() == [[0, 1, 1, 255]]
     assert "merged" in notes[0]
-    with pytest.raises(BadInput, match="--ignore-index 1 cannot be told"):
+    with pytest.raises(BadInput, match="`ignore_index=1` cannot be told"):
         rule_of(tmp_path, {"a.png": [[0, 1, 2, 3]]}, ignore_index=1, merge=True)
 
 
@@ -162,5 +162,5 @@ def test_one_damaged_mask_does_not_hide_the_rest(tmp_path):
 def test_black_and_white_with_a_value_to_ignore(tmp_path):
     (rule, _, _), paths = rule_of(tmp_path, {"a.png": [[0, 128, 255]]}, ignore_index=128)
     assert rule.read(paths[0]).tolist() == [[0, 128, 1]]
-    with pytest.raises(BadInput, match="--ignore-index 1 cannot be told from the foreground"):
+    with pytest.raises(BadInput, match="`ignore_index=1` cannot be told from the foreground"):
         rule_of(tmp_path, {"a.png": [[0, 1, 255]]}, ignore_index=1)

@@ -175,10 +175,10 @@ def test_targets_without_a_prediction_are_left_out_only_when_asked(folders):
     save(folders[0], "a.png", square())
     for name in ("a.png", "b.png"):
         save(folders[1], name, square())
-    with pytest.raises(BadInput, match=r"1 of 2 targets have no prediction: 'b'.*--cases predicted"):
+    with pytest.raises(BadInput, match=r"1 of 2 targets have no prediction: 'b'.*`cases=predicted`"):
         evaluate_folders(*folders, jobs=1)
     evaluation = evaluate_folders(*folders, cases="predicted", jobs=1)
     assert evaluation.left_out == ("b",)
     assert {row.case for row in evaluation.rows} == {"a", "all"}
-    with pytest.raises(BadInput, match="--cases must be all or predicted, got 'some'"):
+    with pytest.raises(BadInput, match="`cases` must be all or predicted, got 'some'"):
         evaluate_folders(*folders, cases="some", jobs=1)

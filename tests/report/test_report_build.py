@@ -130,7 +130,7 @@ def test_another_metric_can_be_what_is_compared(tmp_path):
     assert float(table.rows[0][7].text.replace("−", "-")) < 0  # and so a loss in rank-biserial terms
     assert page.commands[-1].endswith("--metric size_error")
     for word in ("dice", "dsc_pooled"):
-        with pytest.raises(BadInput, match=f"--metric must be one of dsc, iou, nsd, hd95, .* got '{word}'"):
+        with pytest.raises(BadInput, match=f"`metric` must be one of dsc, iou, nsd, hd95, .* got '{word}'"):
             assemble(study, metric=word)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sizewise.metrics.table import Row, RunColumns
+from sizewise.metrics.cases_csv import Row, RunColumns
 from sizewise.report.regions import region_sizes
 from sizewise.report.scores import label_results
 from sizewise.report.summary import class_means, overall_means

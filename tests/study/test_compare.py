@@ -125,7 +125,7 @@ def test_other_settings_in_the_same_folder_are_refused(finished):
     from sizewise.study.words import parse_study
 
     config = parse_study({"data": "synthetic", "losses": "CE", "seeds": "1", "settings": ("epochs=3",)})
-    with pytest.raises(BadInput, match=r"begun with other settings.*Use another --out"):
+    with pytest.raises(BadInput, match=r"begun with other settings.*Use another `folder`"):
         compare(config, folder=finished, command="")
 
 

@@ -68,7 +68,7 @@ def test_memory_that_a_starting_process_will_take_is_not_free():
 
 @pytest.mark.parametrize("word", ["0", "-1", "two", "", "1.5"])
 def test_other_words_are_refused(word):
-    with pytest.raises(BadInput, match=r"--jobs must be auto or a number of at least 1, got"):
+    with pytest.raises(BadInput, match=r"`jobs` must be auto or a number of at least 1, got"):
         parse_jobs(word)
 
 

@@ -5,7 +5,7 @@ import pytest
 from small_tables import rows_of, scores_of
 
 from sizewise.errors import BadInput
-from sizewise.metrics.table import Row, RunColumns
+from sizewise.metrics.cases_csv import Row, RunColumns
 from sizewise.study.results import results_of
 from sizewise.study.statistics.summary import summarise
 from sizewise.study.statistics.table import arrange

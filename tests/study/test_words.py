@@ -30,15 +30,15 @@ def test_seeds_are_a_number_or_a_list():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"losses": "CE"}, "compare needs data: give --data synthetic"),
-        ({"data": "synthetic"}, "compare needs losses: give --losses CE,Dice,RCE"),
+        ({"losses": "CE"}, "compare needs data: give `data=synthetic`"),
+        ({"data": "synthetic"}, "compare needs losses: give `losses=CE,Dice,RCE`"),
         ({"data": "synthetic", "losses": "CE", "seeds": "many"}, "seeds must be whole numbers, got 'many'"),
         ({"data": "synthetic", "losses": "CE", "seeds": "0"}, "at least one entry in seeds"),
         ({"data": "synthetic", "losses": "CE", "weights": "a"}, "weights must be numbers, got 'a'"),
         ({"data": "synthetic", "losses": "CE,CE"}, "losses must differ from each other"),
         ({"data": "synthetic", "losses": "CE", "reference": "RCE"}, "reference must be one of CE, got 'RCE'"),
         ({"data": "synthetic", "losses": "CE", "settings": ("epoch=3",)}, "Did you mean 'epochs'"),
-        ({"data": "synthetic", "losses": "CE", "settings": ("epochs",)}, "--setting must be NAME=VALUE"),
+        ({"data": "synthetic", "losses": "CE", "settings": ("epochs",)}, "a setting must be NAME=VALUE"),
         ({"data": "synthetic", "losses": "CE", "settings": ("loss=RCE",)}, "a study has no setting 'loss'"),
     ],
 )

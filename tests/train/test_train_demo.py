@@ -4,8 +4,8 @@ import pytest
 from sampling import EXHAUSTIVE
 from train.tiny_runs import CPU
 
-from sizewise.metrics.summary import summarise
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
+from sizewise.metrics.class_summary import summarise
 from sizewise.train.resolve import resolve
 from sizewise.train.run import run_training
 

@@ -19,7 +19,7 @@ from PIL import Image
 from train.tiny_runs import history_without_times, train_tiny
 
 from sizewise.evaluate.folders import evaluate_folders
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.predict import predict_folder, scored_names
 from sizewise.train.run_folder import read_config

@@ -10,7 +10,7 @@ from data.layouts.image_folder import write_image_folder, write_multiclass_folde
 from PIL import Image
 from train.tiny_runs import CPU, history_without_times, train_tiny
 
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.history import read_history
 from sizewise.train.loop import Progress

@@ -27,10 +27,10 @@ def test_words_become_settings():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"size": "large"}, "--size must be numbers as 352x352, or the word stored, got 'large'"),
-        ({"patch": "96x"}, "--patch must be numbers as 352x352"),
-        ({"spacing": "1xx2"}, "--spacing must be numbers as 1.5x1.5x2"),
-        ({"schedule": "plato"}, "--schedule must be one of constant, plateau, poly, poly-step, got 'plato'"),
+        ({"size": "large"}, "`size` must be numbers as 352x352, or the word stored, got 'large'"),
+        ({"patch": "96x"}, "`patch` must be numbers as 352x352"),
+        ({"spacing": "1xx2"}, "`spacing` must be numbers as 1.5x1.5x2"),
+        ({"schedule": "plato"}, "`schedule` must be one of constant, plateau, poly, poly-step, got 'plato'"),
     ],
 )
 def test_words_that_make_no_sense(given, message):

@@ -44,5 +44,5 @@ def test_data_sets_choose_their_recipe(tmp_path):
 
 
 def test_an_unknown_recipe():
-    with pytest.raises(BadInput, match=r"--recipe must be one of demo, .* got 'polyps'. Did you mean 'polyp'\?"):
+    with pytest.raises(BadInput, match=r"`recipe` must be one of demo, .* got 'polyps'. Did you mean 'polyp'\?"):
         recipe_settings("polyps", loss="CE")

@@ -72,11 +72,11 @@ def test_what_the_network_has_to_give(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"activation": "sigmoid"}, "--activation sigmoid makes one channel of a binary problem; .* has 4 classes"),
-        ({"size": (8, 8, 8)}, "--size must have 2 numbers for 2D data, got 3"),
-        ({"spacing": (1.0,)}, "--spacing must have 2 numbers"),
-        ({"loss": "DICE-CE"}, "--loss DICE-CE: "),
-        ({"loss": "CE", "weight": 0.5}, "--loss CE: .*weight"),
+        ({"activation": "sigmoid"}, "`activation=sigmoid` makes one channel of a binary problem; .* has 4 classes"),
+        ({"size": (8, 8, 8)}, "`size` must have 2 numbers for 2D data, got 3"),
+        ({"spacing": (1.0,)}, "`spacing` must have 2 numbers"),
+        ({"loss": "DICE-CE"}, "`loss=DICE-CE`: "),
+        ({"loss": "CE", "weight": 0.5}, "`loss=CE`: .*weight"),
         ({"loss": "RCE", "loss_options": (("scope", "world"),)}, "scope must be one of .* got 'world'"),
     ],
 )
@@ -86,5 +86,5 @@ def test_what_does_not_fit(tmp_path, given, message):
 
 
 def test_multi_label_data_cannot_be_softmax(tmp_path):
-    with pytest.raises(BadInput, match=r"is multi-label.*With --merge they become one class"):
+    with pytest.raises(BadInput, match=r"is multi-label.*With `merge=True` they become one class"):
         task_of(write_idrid(tmp_path / "data"), activation="softmax")

@@ -73,10 +73,10 @@ def test_folders_that_hold_something_else(tmp_path):
 def test_the_same_run_needs_resume_and_another_is_refused(tmp_path):
     folder = tmp_path / "run"
     open_run(folder, CONFIG, resume=False)
-    with pytest.raises(BadInput, match=r"holds this run already, unfinished\. Continue it with --resume"):
+    with pytest.raises(BadInput, match=r"holds this run already, unfinished\. Continue it with `resume=True`"):
         open_run(folder, CONFIG, resume=False)
     open_run(folder, CONFIG, resume=True)
-    with pytest.raises(BadInput, match=r"holds a run with other settings \(--seed: 0, not 3\). Use another --out"):
+    with pytest.raises(BadInput, match=r"holds a run with other settings \(`seed`: 0, not 3\). Use another `folder`"):
         open_run(folder, replace(CONFIG, seed=3), resume=True)
     (folder / "cases.csv").touch()
     with pytest.raises(BadInput, match="holds this run already, finished"):
@@ -92,5 +92,5 @@ def test_only_one_works_in_a_folder(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
     (tmp_path / "run.lock").mkdir()  # stands for a missing permission, which an administrator would not lack
-    with pytest.raises(BadInput, match=r"cannot be written: .* Name another --out"), locked(tmp_path):
+    with pytest.raises(BadInput, match=r"cannot be written: .* Name another `folder`"), locked(tmp_path):
         pass

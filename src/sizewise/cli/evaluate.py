@@ -22,7 +22,7 @@ def command(
     """Score predicted label maps: DSC, IoU, NSD, HD95 and size errors per case and class, and pooled."""
     from sizewise.cli.evaluate_screen import parse_ids, parse_numbers, show_evaluation
     from sizewise.evaluate.folders import evaluate_folders
-    from sizewise.metrics.table import check_writable, write_cases
+    from sizewise.metrics.cases_csv import check_writable, write_cases
 
     path = out / "cases.csv"
     check_writable(path)

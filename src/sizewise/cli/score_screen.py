@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from sizewise.cli.show import show_table
-from sizewise.metrics.summary import ClassSummary, summarise
-from sizewise.metrics.table import Row
+from sizewise.metrics.cases_csv import Row
+from sizewise.metrics.class_summary import ClassSummary, summarise
 
 _MEANS = {"DSC": "dsc", "IoU": "iou", "NSD": "nsd", "HD95 mm": "hd95"}
 _POOLED = {"pooled DSC": "dsc_pooled", "pooled IoU": "iou_pooled"}

@@ -84,5 +84,5 @@ def _notes(info: dict, listed: int, words: tuple[str, ...]) -> tuple[str, ...]:
     if promised != listed:
         notes.append(f"dataset.json says numTraining {promised} and lists {listed} training cases.")
     if not words:
-        notes.append("dataset.json names no modality: intensities are scaled as for MRI. --modality CT changes that.")
+        notes.append("dataset.json names no modality: intensities are scaled as for MRI. `modality=CT` changes that.")
     return tuple(notes)

@@ -108,7 +108,7 @@ def label_rule(paths: Sequence[Path], *, root: Path, options: Options) -> tuple[
             notes.append(f"{count} cannot be read. {unreadable[0]}")
     if options.merge and len(names) > 2:
         if rule.ignore in (0, 1):
-            raise BadInput(f"--ignore-index {rule.ignore} cannot be told from the merged classes 0 and 1.")
+            raise BadInput(f"`ignore_index={rule.ignore}` cannot be told from the merged classes 0 and 1.")
         notes.append(f"Classes {', '.join(names[1:])} are merged into one.")
         names = (names[0], "foreground")
     return rule, names, notes
@@ -143,7 +143,7 @@ def _rule_from_values(masks: list[MaskValues], options: Options) -> tuple[LabelR
     values = [value for value in pool if value != options.ignore_index]
     if values in ([0, 255], [255]):
         if options.ignore_index == 1:
-            raise BadInput("--ignore-index 1 cannot be told from the foreground, which 255 becomes here.")
+            raise BadInput("`ignore_index=1` cannot be told from the foreground, which 255 becomes here.")
         return LabelRule("binary", 2, ignore=options.ignore_index), _TWO, []
     if any(is_jpeg(mask.path) for mask in masks):
         raise BadInput(
@@ -164,7 +164,7 @@ def _refuse_colours(masks: list[MaskValues]) -> None:
         raise BadInput(
             f"{len(coloured)} of {len(masks)} masks hold colours, such as '{coloured[0].path}'. Say which colour is "
             f"which class in a classes.csv with the columns name,r,g,b beside the images folder, or with "
-            f"--classes-csv FILE. Colours found: {describe_colours(found)}."
+            f"`classes_csv`. Colours found: {describe_colours(found)}."
         )
 
 
@@ -193,7 +193,7 @@ def _what_is_wrong(values: list[int], options: Options) -> str:
     if 255 in values and len(below) >= 2 and below == list(range(len(below))):
         return (
             f"Masks hold classes 0 to {below[-1]} and the value 255, which usually marks pixels to ignore: say so with "
-            "--ignore-index 255, or name the classes in a classes.csv with the columns name,value. "
+            "`ignore_index=255`, or name the classes in a classes.csv with the columns name,value. "
         )
     if values in ([], [0]):
         return "No mask holds a region: the values are all 0" + (
@@ -201,7 +201,7 @@ def _what_is_wrong(values: list[int], options: Options) -> str:
         )
     return (
         "Mask values must be the classes 0, 1, …, K−1 without a gap, or 0 and 255. Name the classes in a classes.csv "
-        "with the columns name,value beside the images folder, or with --classes-csv FILE. "
+        "with the columns name,value beside the images folder, or as `classes_csv`. "
     )
 
 

@@ -36,13 +36,13 @@ def refuse_unused(options: Options, *, where: str, used: tuple[str, ...]) -> Non
     >>> refuse_unused(Options(merge=True), where="kvasir-seg", used=("merge",))
     >>> refuse_unused(Options(ignore_index=255), where="kvasir-seg", used=("merge",))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    sizewise.errors.BadInput: kvasir-seg: --ignore-index has no use here; leave it out, or read the masks as they come \
-with --name folder.
+    sizewise.errors.BadInput: kvasir-seg: `ignore_index` has no use here; leave it out, or read the masks as they come \
+with `name=folder`.
     """
     for field in fields(Options):
         given = getattr(options, field.name) != field.default
         if given and field.name not in (*used, "seed"):
-            flag = field.name.replace("_", "-")
             raise BadInput(
-                f"{where}: --{flag} has no use here; leave it out, or read the masks as they come with --name folder."
+                f"{where}: `{field.name}` has no use here; leave it out, or read the masks as they come with "
+                "`name=folder`."
             )

@@ -59,9 +59,9 @@ def _values_of(masks: Sequence[Path], options: Options) -> tuple[int, ...]:
     values = sorted(set().union(*found) - {options.ignore_index})
     if values == [0, 255] or (len(values) >= 2 and values == list(range(len(values)))):
         return tuple(int(value) for value in values)
-    hint = " 255 usually marks pixels to ignore: say so with --ignore-index 255." if 255 in values else ""
+    hint = " 255 usually marks pixels to ignore: say so with `ignore_index=255`." if 255 in values else ""
     listed = ", ".join(f"{value:g}" for value in values[:16])
     raise BadInput(
         f"Mask values must be the classes 0, 1, …, K−1 without a gap, or 0 and 255, got {listed}.{hint} Name the "
-        "classes in a classes.csv with the columns name,value beside the images folder, or with --classes-csv FILE."
+        "classes in a classes.csv with the columns name,value beside the images folder, or as `classes_csv`."
     )

@@ -102,7 +102,7 @@ class VolumeReader(Reader):
             ignored == 1 if self.merge else 0 <= ignored < len(self.values) and self.values[ignored] != ignored
         ):
             raise BadInput(
-                f"--ignore-index {ignored} is also the number that a class gets here (labels "
+                f"`ignore_index={ignored}` is also the number that a class gets here (labels "
                 f"{_list_values(np.array(self.values))}{', merged' if self.merge else ''}). Give the ignored pixels "
                 "another value, such as 255."
             )
@@ -190,7 +190,7 @@ class VolumeReader(Reader):
             raise BadInput(
                 f"'{path}' has the label values {_list_values(labels[unknown])}, which are not among the data set's: "
                 f"{_list_values(known)}. Correct the file or the list of labels; name a value that means "
-                "'not labelled' by --ignore-index."
+                "'not labelled' by `ignore_index`."
             )
         if self.regions:
             return np.stack([np.isin(labels, region) for region in self.regions]).astype(np.uint8)

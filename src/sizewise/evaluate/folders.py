@@ -11,7 +11,7 @@ from sizewise.errors import BadInput
 from sizewise.evaluate.label_pair import WHITE, read_pair
 from sizewise.evaluate.matching import Pair, match_folders
 from sizewise.metrics.case import RegionScore, score_case, true_negative
-from sizewise.metrics.table import Row, score_rows
+from sizewise.metrics.cases_csv import Row, score_rows
 from sizewise.parallel import available_cores, map_in_processes
 from sizewise.progress import track
 
@@ -87,10 +87,10 @@ def evaluate_folders(
     """
     settings = _checked_settings(nsd_tolerance, classes, ignore_index, spacing)
     if jobs is not None and jobs < 1:
-        raise BadInput(f"--jobs must be at least 1, got {jobs}.")
+        raise BadInput(f"`jobs` must be at least 1, got {jobs}.")
     pairs, unmatched, left_out = match_folders(predictions, targets, cases=cases)
     if settings.spacing != (1.0, 1.0) and (volume := next((p.target for p in pairs if is_volume(p.target)), None)):
-        raise BadInput(f"--spacing is for pictures, but '{volume}' is NIfTI, which brings its own. Leave it out.")
+        raise BadInput(f"`spacing` is for pictures, but '{volume}' is NIfTI, which brings its own. Leave it out.")
     done: list[ScoredCase] = []
     work = map_in_processes(partial(_score_pair, settings=settings), pairs, jobs=jobs or available_cores())
     for case in track(work, what="scoring", total=len(pairs)):
@@ -144,33 +144,33 @@ def _checked_settings(
     nsd_tolerance: float, classes: Sequence[int] | None, ignore_index: int | None, spacing: Sequence[float]
 ) -> Settings:
     if not (math.isfinite(nsd_tolerance) and nsd_tolerance >= 0):
-        raise BadInput(f"--nsd-tolerance must be a number >= 0, in mm, got {nsd_tolerance}.")
+        raise BadInput(f"`nsd_tolerance` must be a number >= 0, in mm, got {nsd_tolerance}.")
     if len(spacing) != 2 or not all(math.isfinite(step) and step > 0 for step in spacing):
-        raise BadInput(f"--spacing must be two numbers > 0, of rows and columns in mm, got {tuple(spacing)}.")
+        raise BadInput(f"`spacing` must be two numbers > 0, of rows and columns in mm, got {tuple(spacing)}.")
     if classes is not None and (not classes or min(classes) < 0 or len(set(classes)) < len(classes)):
-        raise BadInput(f"--classes must be different ids >= 0, got {list(classes)}.")
+        raise BadInput(f"`classes` must be different ids >= 0, got {list(classes)}.")
     if classes is not None and ignore_index in classes:
-        raise BadInput(f"--ignore-index {ignore_index} is among --classes; it can be one or the other.")
+        raise BadInput(f"`ignore_index={ignore_index}` is among the `classes`; it can be one or the other.")
     return Settings(nsd_tolerance, None if classes is None else tuple(classes), ignore_index, tuple(spacing))
 
 
 def _refuse_two_conventions(cases: Sequence[ScoredCase]) -> None:
     """A folder is black and white or holds ids: with both, 255 is either class 1 or something to ignore."""
-    for side, option in enumerate(("--pred", "--target")):
+    for side, argument in enumerate(("predictions", "targets")):
         white = next((case for case in cases if case.white[side]), None)
         ids = next((case for case in cases if case.holds_ids[side]), None)
         if white and ids:
             files = [(case.pair.predicted, case.pair.target)[side] for case in (white, ids)]
             raise BadInput(
-                f"{option}: '{files[0]}' holds 0 and 255, but '{files[1]}' class ids. If 255 marks pixels to "
-                f"leave out, say --ignore-index {WHITE}; else save all maps of the folder in one way."
+                f"`{argument}`: '{files[0]}' holds 0 and 255, but '{files[1]}' class ids. If 255 marks pixels to "
+                f"leave out, say `ignore_index={WHITE}`; else save all maps of the folder in one way."
             )
 
 
 def _check_found(found: Sequence[int]) -> None:
-    """Without --classes the ids must look like 1, …, K−1; a few may be absent from a small folder."""
+    """Where no classes are named the ids must look like 1, …, K−1; a few may be absent from a small folder."""
     if not found:
-        raise BadInput("no label map holds a class: every valid pixel is 0. To count true negatives, name --classes.")
+        raise BadInput("no label map holds a class: every valid pixel is 0. To count true negatives, name `classes`.")
     if found[-1] > 2 * len(found):
         listed = ", ".join(map(str, found[:12]))
-        raise BadInput(f"the label maps hold the ids {listed}. Wanted 1, 2, …, K−1. If they are meant, name --classes.")
+        raise BadInput(f"the label maps hold the ids {listed}. Wanted 1, 2, …, K−1. If they are meant, name `classes`.")

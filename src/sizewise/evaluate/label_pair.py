@@ -11,10 +11,10 @@ from sizewise.data.pictures import read_label_picture
 from sizewise.data.volumes import largest_offset_mm, read_volume, whole_numbers
 from sizewise.errors import BadInput
 from sizewise.evaluate.matching import Pair
-from sizewise.metrics.case import nonzero_box
+from sizewise.metrics.class_masks import nonzero_box
 
 WHITE = 255
-_LARGEST_ID = 255  # larger values are instance numbers or grey levels, unless --classes says otherwise
+_LARGEST_ID = 255  # larger values are instance numbers or grey levels, unless the user names classes
 _NEAR = 0.1  # of a pixel: corners that two affines put closer than this are in one place
 
 
@@ -116,12 +116,12 @@ def _check_values(path: Path, values: frozenset[int], known: frozenset[int], *, 
     if WHITE in strange:
         raise BadInput(
             f"'{path}' holds {_listed(values)}. 255 among other labels usually marks pixels to leave out: say so with "
-            "--ignore-index 255, or name it among --classes."
+            "`ignore_index=255`, or name it among the `classes`."
         )
     if wrong := [value for value in strange if value < 0 or (value > _LARGEST_ID and not named)]:
         raise BadInput(
             f"'{path}' holds {_listed(values)}. Wanted class ids 0, 1, …, K−1, or 0 and 255. If {wrong[0]} marks "
-            f"pixels to leave out, say --ignore-index {wrong[0]}; if the ids are meant, name them with --classes."
+            f"pixels to leave out, say `ignore_index={wrong[0]}`; if the ids are meant, name them: `classes`."
         )
 
 

@@ -31,27 +31,27 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
         BadInput: a folder has no label map or one stem twice, or a target has no prediction.
     """
     if cases not in ("all", "predicted"):
-        raise BadInput(f"--cases must be all or predicted, got {cases!r}.")
-    predicted, wanted = _label_maps(predictions, "--pred"), _label_maps(targets, "--target")
+        raise BadInput(f"`cases` must be all or predicted, got {cases!r}.")
+    predicted, wanted = _label_maps(predictions, "predictions"), _label_maps(targets, "targets")
     missing = sorted(wanted.keys() - predicted.keys())
     if missing and (cases == "all" or len(missing) == len(wanted)):
         raise BadInput(
             f"{len(missing)} of {counted(len(wanted), 'target has', 'targets have')} no prediction: "
             f"{_listed(missing)}. Wanted in '{predictions}' a file of the same name for each label map "
-            "(the ending may differ). Predict the missing cases, or score those that are there with --cases predicted."
+            "(the ending may differ). Predict the missing cases, or score those that are there with `cases=predicted`."
         )
     pairs = [Pair(name, predicted[name], wanted[name]) for name in sorted(wanted.keys() & predicted.keys())]
     return pairs, sorted(predicted.keys() - wanted.keys()), missing
 
 
-def _label_maps(folder: Path, option: str) -> dict[str, Path]:
+def _label_maps(folder: Path, argument: str) -> dict[str, Path]:
     if not folder.is_dir():
         what = "is a file, not a folder" if folder.exists() else "does not exist"
-        raise BadInput(f"{option} '{folder}' {what}. Wanted a folder of label maps.")
+        raise BadInput(f"`{argument}` '{folder}' {what}. Wanted a folder of label maps.")
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file())
     except OSError as error:
-        raise BadInput(f"{option} '{folder}' cannot be listed: {error.strerror}.") from error
+        raise BadInput(f"`{argument}` '{folder}' cannot be listed: {error.strerror}.") from error
     found: dict[str, list[Path]] = defaultdict(list)
     for path in filter(_is_label_map, files):
         found[stem(path)].append(path)
@@ -61,14 +61,14 @@ def _label_maps(folder: Path, option: str) -> dict[str, Path]:
         if inside:
             hint = (
                 f" There are some in its folder '{inside[0]}': give that one. Multi-label maps have a folder for each "
-                "class; `sizewise predict RUN --data PATH --score` scores all classes at once."
+                "class; scoring while you predict takes all classes at once."
             )
         raise BadInput(
-            f"{option} '{folder}' has no label map. Wanted {', '.join(PICTURE_ENDINGS)}, .nii or .nii.gz.{hint}"
+            f"`{argument}` '{folder}' has no label map. Wanted {', '.join(PICTURE_ENDINGS)}, .nii or .nii.gz.{hint}"
         )
     if twice := [paths for paths in found.values() if len(paths) > 1]:
         names = ", ".join(f"'{path.name}'" for path in twice[0])
-        raise BadInput(f"{option} '{folder}' has {names} for one case. Keep one file for each stem.")
+        raise BadInput(f"`{argument}` '{folder}' has {names} for one case. Keep one file for each stem.")
     return {name: paths[0] for name, paths in found.items()}
 
 

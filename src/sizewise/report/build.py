@@ -177,7 +177,7 @@ def _write_all(out: Path, report: Report, *, every_view: bool) -> None:
         write_whole(out / "report.md", report_markdown(page, every_view=every_view))
         write_whole(out / "report.html", render(page))
     except OSError as error:
-        raise BadInput(f"report: cannot write into '{out}': {error.strerror or error}. Name another --out.") from error
+        raise BadInput(f"report: cannot write into '{out}': {error.strerror or error}. Name another `out`.") from error
 
 
 def _table_csv(table: Table) -> str:

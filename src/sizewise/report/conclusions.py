@@ -57,7 +57,7 @@ def conclude(
         metric: what is compared; see ``METRICS``.
     """
     if metric not in METRICS:
-        raise BadInput(f"report: --metric must be one of {', '.join(METRICS)}, got '{metric}'.")
+        raise BadInput(f"report: `metric` must be one of {', '.join(METRICS)}, got '{metric}'.")
     known = set(scores.of(metric).known.arena.tolist())
     arranged = {
         arena: arrange(scores.results, data=scores.data[at], model=scores.models[at], metric=metric)

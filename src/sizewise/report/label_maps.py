@@ -9,7 +9,7 @@ from pathlib import Path
 from sizewise.errors import BadInput
 from sizewise.evaluate.folders import evaluate_folders
 from sizewise.files import write_whole
-from sizewise.metrics.table import POOLED_CASE, Row, RunColumns, write_cases
+from sizewise.metrics.cases_csv import POOLED_CASE, Row, RunColumns, write_cases
 from sizewise.report.case_groups import read_case_groups
 
 LABEL_MAPS = "label maps"  # what study.json calls such a study's source
@@ -99,11 +99,11 @@ def _refuse_other_study(out: Path) -> None:
     path = out / "study.json"
     if not path.exists():
         if (out / "results.csv").exists():
-            raise BadInput(f"report: '{out}' holds a results.csv that is not of this report. Name another --out.")
+            raise BadInput(f"report: '{out}' holds a results.csv that is not of this report. Name another `out`.")
         return
     try:
         source = json.loads(path.read_text(encoding="utf-8")).get("source")
     except (OSError, ValueError, AttributeError):
         source = None
     if source != LABEL_MAPS:
-        raise BadInput(f"report: '{out}' holds a study of trained runs and is not overwritten. Name another --out.")
+        raise BadInput(f"report: '{out}' holds a study of trained runs and is not overwritten. Name another `out`.")

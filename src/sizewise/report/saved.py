@@ -53,8 +53,8 @@ def read_study_json(study: Path) -> dict[str, Any]:
     path = study / "study.json"
     if not path.is_file():
         raise BadInput(
-            f"report: '{study}' holds no study.json. Name the folder of a study, or use --pred NAME=DIR and --target "
-            "DIR for label maps."
+            f"report: '{study}' holds no study.json. Name the folder of a study, or give label maps: "
+            "`predictions` and `targets`."
         )
     content = _json(path)
     if not isinstance(content, dict):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizewise.errors import BadInput
-from sizewise.metrics.table import POOLED_CASE
+from sizewise.metrics.cases_csv import POOLED_CASE
 from sizewise.study.results import Results
 
 

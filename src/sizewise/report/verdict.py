@@ -9,7 +9,7 @@ from sizewise.study.statistics.verdict import BETTER, NOT_SHOWN, ONE_SEED, WORSE
 CANNOT = "What cannot be shown"
 ABOUT_PREDICTIONS = (
     "This is about these very predictions, on new cases: the same models trained once more may do otherwise. To "
-    "compare the models themselves, give the predictions of several training runs, each as --pred NAME=DIR."
+    "compare the models themselves, give the predictions of several training runs of each."
 )
 
 

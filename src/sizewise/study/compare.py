@@ -47,7 +47,7 @@ def compare(
         address: of a Ray cluster; empty: Ray is started here.
     """
     try:
-        check_word("compare", "--engine", engine, ENGINES)
+        check_word("compare", "`engine`", engine, ENGINES)
     except ValueError as error:
         raise BadInput(str(error)) from error
     wanted = parse_jobs(jobs)

@@ -69,7 +69,7 @@ class StudyConfig:
         if self.settings != other.settings:
             raise BadInput(
                 f"the study was begun with other settings ({dict(self.settings)}, now {dict(other.settings)}): its "
-                "runs could not be compared. Use another --out."
+                "runs could not be compared. Use another `folder`."
             )
         both = {name: tuple(dict.fromkeys((*getattr(self, name), *getattr(other, name)))) for name in LISTS}
         return StudyConfig(**both, reference=other.reference or self.reference, settings=self.settings)

@@ -50,11 +50,11 @@ def open_study(folder: Path, config: StudyConfig, *, command: str) -> StudyConfi
     path = folder / "study.json"
     new = not path.exists() and not (folder / LOCK).exists()
     if new and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(f"--out {folder} exists and holds no study. Name a new folder.")
+        raise BadInput(f"`folder` {folder} exists and holds no study. Name a new folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"--out {folder} cannot be made: {error.strerror or error}. Name another folder.") from error
+        raise BadInput(f"`folder` {folder} cannot be made: {error.strerror or error}. Name another folder.") from error
     with _alone(folder):
         (folder / "runs").mkdir(exist_ok=True)
         commands = [command]
@@ -82,7 +82,7 @@ def read_study(folder: Path) -> StudyConfig:
     """The study in a folder."""
     path = folder / "study.json"
     if not path.exists():
-        raise BadInput(f"'{folder}' is no study: it has no study.json. `sizewise compare --out {folder}` makes one.")
+        raise BadInput(f"'{folder}' is no study: it has no study.json. Comparing losses makes one.")
     try:
         return StudyConfig.from_json(path.read_text())
     except (json.JSONDecodeError, TypeError) as error:

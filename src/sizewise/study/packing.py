@@ -60,7 +60,7 @@ def parse_jobs(jobs: int | str) -> Jobs:
     if text == "auto":
         return "auto"
     if not text.isdecimal() or int(text) < 1:
-        raise BadInput(f"--jobs must be auto or a number of at least 1, got {jobs}.")
+        raise BadInput(f"`jobs` must be auto or a number of at least 1, got {jobs}.")
     return int(text)
 
 

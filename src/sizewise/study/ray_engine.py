@@ -22,7 +22,7 @@ def run_ray(
     after_run: Callable[[PlannedRun], None],
 ) -> None:
     """Carry out the runs on the cluster at ``address``, or on a Ray that is started here."""
-    ray: Any = import_extra("ray", extra="ray", reason="--engine ray")
+    ray: Any = import_extra("ray", extra="ray", reason="the engine ray")
     if not ray.is_initialized():
         ray.init(address=address or None, log_to_driver=False, include_dashboard=False)
     forget_failures(folder, runs)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sizewise.errors import BadInput
-from sizewise.metrics.table import COLUMNS, Row, table_lines
+from sizewise.metrics.cases_csv import COLUMNS, Row, table_lines
 
 TEXT_COLUMNS = tuple(name for name in COLUMNS if name not in ("class", "value"))
 _CHUNK = 20_000
@@ -76,7 +76,7 @@ def read_results(*paths: Path) -> Results:
 def results_of(rows: Iterable[Row]) -> Results:
     """The same table from rows that are in memory.
 
-    >>> from sizewise.metrics.table import RunColumns
+    >>> from sizewise.metrics.cases_csv import RunColumns
     >>> table = results_of([Row(RunColumns(data="kvasir", model="fpn", loss="RCE"), "a", 1, "dsc", None)])
     >>> table.settings(), table.text["loss"].words, table.value.tolist()
     ([('kvasir', 'fpn')], ('RCE',), [nan])

@@ -38,9 +38,9 @@ def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
     in_file = (_setting(f"{name}={_as_text(value)}") for name, value in values.get("settings", ()))
     pairs = dict(in_file) | dict(_setting(text) for text in given.get("settings", ()))
     values["settings"] = tuple(sorted(pairs.items()))
-    for name, flag in (("data", "--data synthetic"), ("losses", "--losses CE,Dice,RCE")):
+    for name, example in (("data", "`data=synthetic`"), ("losses", "`losses=CE,Dice,RCE`")):
         if name not in values:
-            raise BadInput(f"compare needs {name}: give {flag}, or a --study file that has it.")
+            raise BadInput(f"compare needs {name}: give {example}, or a file that has it.")
     return StudyConfig(**values)
 
 
@@ -60,7 +60,7 @@ def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     name = name.strip().lstrip("-").replace("-", "_")
     if not equals:
-        raise BadInput(f"--setting must be NAME=VALUE, as epochs=20, got {text!r}.")
+        raise BadInput(f"a setting must be NAME=VALUE, as epochs=20, got {text!r}.")
     kind = str(_check_setting(name))
     if "int" in kind and "tuple" not in kind:
         return name, _number(int, name, value)

@@ -35,7 +35,7 @@ def load_checkpoint(path: Path, *, run: str = "") -> dict[str, Any]:
     {'epoch': 3}
     """
     if not path.exists():
-        raise BadInput(f"there is no checkpoint {path}. Train the run to the end, or continue it with --resume.")
+        raise BadInput(f"there is no checkpoint {path}. Train the run to the end, or resume it.")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:

@@ -104,27 +104,27 @@ class RunConfig:
             "patience": 0,
         }.items():
             if getattr(self, name) < least:
-                raise BadInput(f"{flag(name)} must be at least {least}, got {getattr(self, name)}.")
+                raise BadInput(f"`{name}` must be at least {least}, got {getattr(self, name)}.")
         for name in ("seed", "split_seed"):
             if not 0 <= getattr(self, name) <= LARGEST_SEED:
-                raise BadInput(f"{flag(name)} must lie between 0 and {LARGEST_SEED}, got {getattr(self, name)}.")
+                raise BadInput(f"`{name}` must lie between 0 and {LARGEST_SEED}, got {getattr(self, name)}.")
         if not 0 < self.learning_rate < math.inf:
-            raise BadInput(f"{flag('learning_rate')} must be above 0, got {self.learning_rate:g}.")
+            raise BadInput(f"`learning_rate` must be above 0, got {self.learning_rate:g}.")
         for name in ("minimum_learning_rate", "momentum", "weight_decay", "clip_norm", "power", "nsd_tolerance"):
             if not 0 <= getattr(self, name) < math.inf:
-                raise BadInput(f"{flag(name)} must be at least 0, got {getattr(self, name):g}.")
+                raise BadInput(f"`{name}` must be at least 0, got {getattr(self, name):g}.")
         if self.minimum_learning_rate > self.learning_rate:
             raise BadInput(
-                f"{flag('minimum_learning_rate')} {self.minimum_learning_rate:g} is above "
-                f"{flag('learning_rate')} {self.learning_rate:g}."
+                f"`minimum_learning_rate` {self.minimum_learning_rate:g} is above "
+                f"`learning_rate` {self.learning_rate:g}."
             )
         if self.momentum >= 1:
-            raise BadInput(f"{flag('momentum')} must be below 1, got {self.momentum:g}.")
+            raise BadInput(f"`momentum` must be below 1, got {self.momentum:g}.")
         if not 0 <= self.oversample <= 1:
-            raise BadInput(f"{flag('oversample')} is a share of the batch, between 0 and 1, got {self.oversample:g}.")
+            raise BadInput(f"`oversample` is a share of the batch, between 0 and 1, got {self.oversample:g}.")
         for name in ("size", "patch", "spacing"):
             if any(not 0 < one < math.inf for one in getattr(self, name)):
-                raise BadInput(f"{flag(name)} must be positive along every axis, got {getattr(self, name)}.")
+                raise BadInput(f"`{name}` must be positive along every axis, got {getattr(self, name)}.")
 
     def _normalise(self) -> None:
         """One form for equal settings, as the hash is that of their text: tuples for lists, 1.0 for 1."""
@@ -173,10 +173,10 @@ class RunConfig:
         """What differs: this one's value, not the other's.
 
         >>> RunConfig(data="synthetic").differences(RunConfig(data="synthetic", seed=1))
-        ['--seed: 0, not 1']
+        ['`seed`: 0, not 1']
         """
         mine, theirs = asdict(self), asdict(other)
-        return [f"{flag(name)}: {mine[name]!r}, not {theirs[name]!r}" for name in mine if mine[name] != theirs[name]]
+        return [f"`{name}`: {mine[name]!r}, not {theirs[name]!r}" for name in mine if mine[name] != theirs[name]]
 
 
 @dataclass(frozen=True)
@@ -211,17 +211,8 @@ def check_words(settings: dict[str, Any]) -> None:
     for name, hint in get_type_hints(RunConfig).items():
         if name in settings and get_origin(hint) is Literal and settings[name] not in get_args(hint):
             words, value = get_args(hint), settings[name]
-            raise BadInput(f"{flag(name)} must be one of {', '.join(words)}, got {value!r}.{closest(value, words)}")
+            raise BadInput(f"`{name}` must be one of {', '.join(words)}, got {value!r}.{closest(value, words)}")
 
 
 def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
-
-
-def flag(name: str) -> str:
-    """How a setting is called on the command line.
-
-    >>> flag("learning_rate"), flag("data_name")
-    ('--learning-rate', '--name')
-    """
-    return "--name" if name == "data_name" else "--" + name.replace("_", "-")

@@ -42,7 +42,7 @@ def cached_store(
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise RunFailed(
                     f"the disk of the cache folder {root} is full. Free some space, or set SIZEWISE_CACHE to a folder "
-                    "on a larger disk, and continue with --resume."
+                    "on a larger disk, and resume the run."
                 ) from error
             raise BadInput(
                 f"the cache folder {root} cannot be written: {error.strerror or error}. Set SIZEWISE_CACHE to a folder "

@@ -243,7 +243,7 @@ def validate(
     chosen = [owners[index] for index in range(len(store))]
     all_sums = torch.stack([parts[part][1][:, place] for part, place in chosen], 1)
     all_counts = torch.stack([parts[part][2][place] for part, place in chosen])
-    return summarise(criterion, all_sums.to(fabric.device), all_counts.numpy())
+    return summarise(criterion, all_sums.to(fabric.device), all_counts)
 
 
 def _save(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sizewise.errors import BadInput
-from sizewise.train.config import RunConfig, check_words, flag
+from sizewise.train.config import RunConfig, check_words
 
 LOSS_OPTIONS = ("temperature", "gamma", "smooth", "class_reduction", "scope", "classes")
 
@@ -50,4 +50,4 @@ def parse_sizes(text: str | list | tuple, number: type, name: str) -> tuple:
         return tuple(number(part) for part in text.lower().replace(",", "x").split("x"))
     except ValueError as error:
         example = "352x352" if number is int else "1.5x1.5x2"
-        raise BadInput(f"{flag(name)} must be numbers as {example}, or the word stored, got {text!r}.") from error
+        raise BadInput(f"`{name}` must be numbers as {example}, or the word stored, got {text!r}.") from error

@@ -10,8 +10,8 @@ from sizewise.data.dataset import Case, Dataset
 from sizewise.data.recognise import open_dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
-from sizewise.metrics.label_maps import LabelMaps, score_label_maps
-from sizewise.metrics.table import score_rows, write_cases
+from sizewise.metrics.cases_csv import score_rows, write_cases
+from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.progress import track
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.failures import explained_prediction
@@ -55,19 +55,19 @@ def predict_folder(
     preparation = Preparation.from_json(_text(run / "preparation.json"))
     dataset, cases = _cases(run, config, data, trained, subset, channels=len(preparation.mean))
     if out.exists() and not out.is_dir():
-        raise BadInput(f"--out {out} is a file; name a folder.")
+        raise BadInput(f"`out` {out} is a file; name a folder.")
     labelled = {case.name for case in cases if case.target} if score else set()
     if score and not labelled:
-        raise BadInput(f"--score: none of the cases of {data} has a true label map. Leave --score out.")
+        raise BadInput(f"`score`: none of the cases of {data} has a true label map. Leave `score` out.")
     if score and (out / "config.json").exists():
-        raise BadInput(f"--out {out} is a run folder, whose cases.csv holds the run's own scores. Name another folder.")
+        raise BadInput(f"`out` {out} is a run folder, whose cases.csv holds the run's own scores. Name another folder.")
     task = make_task(config, dataset, Split((), (), ()))
     fabric = make_fabric(config, Runtime(accelerator=device))  # type: ignore[arg-type]
     model = load_best(config, task, run, device=fabric.device, in_channels=len(preparation.mean))
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"--out {out} cannot be made: {error.strerror or error}. Name another folder.") from error
+        raise BadInput(f"`out` {out} cannot be made: {error.strerror or error}. Name another folder.") from error
     files: list[Path] = []
 
     def written() -> Iterator[LabelMaps]:
@@ -83,8 +83,7 @@ def predict_folder(
             score_label_maps(
                 written(),
                 expected=len(labelled),
-                classes=len(task.foreground),
-                first_class=task.first_class,
+                classes=tuple(task.names),
                 nsd_tolerance=config.nsd_tolerance,
                 ignore_index=dataset.ignore_index,
             )
@@ -115,7 +114,7 @@ def _cases(
     run: Path, config: RunConfig, data: str, trained: dict[str, Any], subset: str, *, channels: int
 ) -> tuple[Dataset, list[Case]]:
     try:
-        check_word("predict", "--subset", subset, SUBSETS)
+        check_word("predict", "`subset`", subset, SUBSETS)
     except ValueError as error:
         raise BadInput(str(error)) from error
     axes = trained.pop("axes")
@@ -150,13 +149,13 @@ def _cases(
     if subset in ("all", "unlabelled"):
         wanted = [case for case in dataset.cases if subset == "all" or not case.target]
         if not wanted:
-            raise BadInput(f"every case of {data} has a target. Use --subset all.")
+            raise BadInput(f"every case of {data} has a target. Use `subset=all`.")
         return dataset, wanted
     names = set(getattr(Split.from_json(_text(run / "split.json")), subset))
     chosen = [case for case in dataset.cases if case.name in names] if full_path(data) == config.data else []
     chosen = chosen or [case for case in dataset.cases if case.subset == subset]
     if not chosen:
-        raise BadInput(f"{data} has no cases of the subset {subset!r}. Use --subset all.")
+        raise BadInput(f"{data} has no cases of the subset {subset!r}. Use `subset=all`.")
     return dataset, chosen
 
 

@@ -113,6 +113,6 @@ def recipe_settings(name: str, *, loss: str) -> Settings:
     """
     if name not in RECIPES:
         known = ", ".join(RECIPES)
-        raise BadInput(f"--recipe must be one of {known}, got {name!r}.{closest(name, tuple(RECIPES))}")
+        raise BadInput(f"`recipe` must be one of {known}, got {name!r}.{closest(name, tuple(RECIPES))}")
     means = name in PAPER_RECIPES and loss in ("RCE", "RCE-L1", "RFL", "RFL-L1", "DBCE")
     return RECIPES[name] | {"loss_options": (("class_reduction", "mean"),) if means else ()}

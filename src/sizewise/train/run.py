@@ -10,7 +10,7 @@ from sizewise.data.dataset import Dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
-from sizewise.metrics.table import RunColumns, score_rows, write_cases
+from sizewise.metrics.cases_csv import RunColumns, score_rows, write_cases
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.cost import write_cost
 from sizewise.train.failures import explained

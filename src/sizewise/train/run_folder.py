@@ -37,24 +37,26 @@ def open_run(folder: Path, config: RunConfig, *, resume: bool) -> bool:
     """Make the folder, or make sure that it holds this very run. Returns whether it is new."""
     settings = folder / "config.json"
     if folder.exists() and not folder.is_dir():
-        raise BadInput(f"--out {folder} is a file; name a folder.")
+        raise BadInput(f"`folder` {folder} is a file; name a folder.")
     if not settings.exists():
         if folder.exists() and any(_is_foreign(one.name) for one in folder.iterdir()):
-            raise BadInput(f"--out {folder} holds other files and no run. Name a new folder.")
+            raise BadInput(f"`folder` {folder} holds other files and no run. Name a new folder.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(settings, config.to_json())
         except OSError as error:
-            raise BadInput(f"--out {folder} cannot be made: {error.strerror or error}. Name another folder.") from error
+            reason = error.strerror or error
+            raise BadInput(f"`folder` {folder} cannot be made: {reason}. Name another folder.") from error
         return True
     found = read_config(folder)
     if found != config:
         differences = "; ".join(found.differences(config))
-        raise BadInput(f"{folder} holds a run with other settings ({differences}). Use another --out.")
-    if not resume and is_finished(folder):
-        raise BadInput(f"{folder} holds this run already, finished. Show it with --resume, or use another --out.")
+        raise BadInput(f"{folder} holds a run with other settings ({differences}). Use another `folder`.")
     if not resume:
-        raise BadInput(f"{folder} holds this run already, unfinished. Continue it with --resume, or use another --out.")
+        state, verb = ("finished", "Show") if is_finished(folder) else ("unfinished", "Continue")
+        raise BadInput(
+            f"{folder} holds this run already, {state}. {verb} it with `resume=True`, or use another `folder`."
+        )
     return False
 
 
@@ -78,7 +80,7 @@ def read_config(folder: Path) -> RunConfig:
     """The settings of the run in a folder."""
     settings = folder / "config.json"
     if not settings.exists():
-        raise BadInput(f"{folder} is no run folder: it has no config.json. `sizewise train --out {folder}` makes one.")
+        raise BadInput(f"{folder} is no run folder: it has no config.json. Training makes one.")
     try:
         return RunConfig.from_json(settings.read_text())
     except (json.JSONDecodeError, UnicodeDecodeError, TypeError, OSError) as error:
@@ -108,7 +110,7 @@ def locked(folder: Path) -> Iterator[None]:
         lock = open(folder / "run.lock", "w")  # noqa: SIM115 closed below
     except OSError as error:
         raise BadInput(
-            f"{folder} cannot be written: {error.strerror or error}. Name another --out, or change that."
+            f"{folder} cannot be written: {error.strerror or error}. Name another `folder`, or change that."
         ) from error
     with lock as file:
         try:

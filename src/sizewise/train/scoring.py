@@ -13,7 +13,7 @@ from torch import nn
 from sizewise.data.dataset import Case, Image
 from sizewise.errors import BadInput
 from sizewise.metrics.case import RegionScore
-from sizewise.metrics.label_maps import LabelMaps, score_label_maps
+from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.models.build import size_multiple
 from sizewise.parallel import available_cores, map_ahead, single_core_threads
 from sizewise.progress import track
@@ -110,8 +110,7 @@ def score_cases(
         scored = score_label_maps(
             label_maps(drawing),
             expected=len(cases),
-            classes=len(task.foreground),
-            first_class=task.first_class,
+            classes=tuple(task.names),
             nsd_tolerance=config.nsd_tolerance,
             ignore_index=task.dataset.ignore_index,
             jobs=max(1, available_cores() // (fabric.world_size * sharing)),

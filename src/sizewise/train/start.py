@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sizewise.errors import RunFailed
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
 from sizewise.train.config import RunConfig, Runtime
 
 

@@ -102,7 +102,7 @@ def prepare_case(dataset: Dataset, case: Case, preparation: Preparation) -> Prep
     if len(stray):
         raise BadInput(
             f"{case.name}: the target has the labels {', '.join(map(str, stray[:8]))}, and there are {most} classes, "
-            "from 0 on. Pixels without a label are named with --ignore-index."
+            "from 0 on. Pixels without a label are named by `ignore_index`."
         )
     return Prepared(preparation.image(image), prepared, foreground_points(prepared, len(spatial)))
 

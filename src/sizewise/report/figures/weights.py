@@ -24,7 +24,7 @@ def weight_curves(scores: Scores) -> Figure | LeftOut:
         Setting(loss, float(weight) if weight else None)
         for loss, weight in zip(scores.losses, scores.weights, strict=True)
     ]
-    why = "no loss was run with more than one λ (compare --weights 0.1,1)."
+    why = "no loss was run with more than one λ."
     return _curves(scores, settings, "weights", "Score over the weight λ", "λ", "weight λ", why)
 
 
@@ -34,7 +34,7 @@ def temperature_curves(scores: Scores) -> Figure | LeftOut:
     for loss, entry in zip(scores.losses, scores.entries, strict=True):
         name, value = split_temperature(loss)
         settings.append(Setting(name + entry.removeprefix(loss), value))  # with its λ where the study has several
-    why = "no loss was run with more than one τ (compare --temperatures 1,10)."
+    why = "no loss was run with more than one τ."
     return _curves(scores, settings, "temperatures", "Score over the temperature τ", "τ", "temperature τ", why)
 
 

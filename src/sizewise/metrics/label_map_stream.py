@@ -2,7 +2,7 @@
 
 import itertools
 import multiprocessing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -35,10 +35,9 @@ def score_label_maps(
     maps: Iterable[LabelMaps],
     *,
     expected: int,
-    classes: int,
+    classes: Sequence[int],
     nsd_tolerance: float,
     ignore_index: int | None,
-    first_class: int = 1,
     jobs: int = 0,
 ) -> Iterator[tuple[str, list[RegionScore]]]:
     """Score cases as they come; with enough of them, in processes, so that whoever makes them need not wait.
@@ -46,16 +45,15 @@ def score_label_maps(
     Args:
         maps: the cases.
         expected: how many there will be.
-        classes: the number of foreground classes.
+        classes: the ids to score; of multi-label maps every channel is scored.
         nsd_tolerance: mm.
         ignore_index: target pixels that count for nothing.
-        first_class: the id of the first of them.
         jobs: processes; 0: one per core.
 
     >>> square = np.zeros((8, 8), np.uint8)
     >>> square[2:5, 2:5] = 1
     >>> maps = [LabelMaps("a", square, square, (1.0, 1.0))]
-    >>> scores = dict(score_label_maps(maps, expected=1, classes=1, nsd_tolerance=1.0, ignore_index=None))
+    >>> scores = dict(score_label_maps(maps, expected=1, classes=[1], nsd_tolerance=1.0, ignore_index=None))
     >>> scores["a"][0].values()["dsc"]
     1.0
     """
@@ -64,9 +62,9 @@ def score_label_maps(
     if first is None:
         return
     jobs = jobs or available_cores()
-    options = (range(first_class, first_class + classes), nsd_tolerance, ignore_index)
+    options = (tuple(classes), nsd_tolerance, ignore_index)
     everyone = itertools.chain([first], iterator)
-    if jobs == 1 or first.target.size * classes * expected < WORTH_A_POOL:
+    if jobs == 1 or first.target.size * len(classes) * expected < WORTH_A_POOL:
         # most of the work lets go of the interpreter: threads hide it behind whoever makes the maps
         yield from map_ahead(lambda one: (one.case, _score(one, *options)), everyone, threads=jobs)
         return
@@ -81,7 +79,9 @@ def score_label_maps(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _score(maps: LabelMaps, classes: range, nsd_tolerance: float, ignore_index: int | None) -> list[RegionScore]:
+def _score(
+    maps: LabelMaps, classes: Sequence[int], nsd_tolerance: float, ignore_index: int | None
+) -> list[RegionScore]:
     if maps.target.ndim > len(maps.spacing):
         return score_channels(
             maps.predicted, maps.target, spacing=maps.spacing, nsd_tolerance=nsd_tolerance, ignore_index=ignore_index

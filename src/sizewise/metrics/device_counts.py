@@ -1,14 +1,10 @@
-"""Pixels of each region of each image, counted on the device, and the scores that follow from them."""
-
-from collections.abc import Sequence
+"""Pixels of each region of each image, counted where the tensors are, and the scores that follow from them."""
 
 import torch
 from torch import Tensor
 
-from sizewise.metrics.overlap import Counts, dsc, iou
-from sizewise.metrics.size import relative_size_error, size_error
-
-FORMULAS = {"dsc": dsc, "iou": iou, "size_error": size_error, "relative_size_error": relative_size_error}
+from sizewise.metrics.overlap import Counts
+from sizewise.metrics.registry import METRICS
 
 
 def count_labels(predicted: Tensor, target: Tensor, *, classes: int, ignore_index: int | None = None) -> Tensor:
@@ -23,8 +19,8 @@ def count_labels(predicted: Tensor, target: Tensor, *, classes: int, ignore_inde
     strange = valid & ((target < 0) | (target >= classes) | (predicted < 0) | (predicted >= classes))
     if bool(strange.any()):
         raise ValueError(
-            f"RegionMetric: labels must lie in [0, {classes}), got a prediction of {int(predicted[strange][0])} for "
-            f"the target {int(target[strange][0])}. Pixels without a label are given as ignore_index."
+            f"labels must lie in [0, {classes}), got a prediction of {int(predicted[strange][0])} for the target "
+            f"{int(target[strange][0])}. Pixels without a label are given as ignore_index."
         )
     image = torch.arange(images, device=target.device).unsqueeze(1) * classes * classes
     pairs = (image + target * classes + predicted)[valid]
@@ -45,16 +41,23 @@ def count_channels(predicted: Tensor, target: Tensor, *, ignore_index: int | Non
     return torch.stack([region.sum(2) for region in (here & there, here, there, valid)], -1)
 
 
+def count_metrics() -> tuple[str, ...]:
+    """The names of the scores that counts are enough for.
+
+    >>> count_metrics()
+    ('dsc', 'iou', 'size_error', 'relative_size_error')
+    """
+    return tuple(name for name, metric in METRICS.items() if metric.of_counts is not None and metric.better)
+
+
 def values_of(metric: str, counts: Tensor) -> Tensor:
     """The metric for each row of (..., 4) counts, in float64; NaN stands for "no value" (see ``metrics.policy``).
 
     >>> values_of("dsc", torch.tensor([[2, 3, 5, 100], [0, 0, 0, 100]])).tolist()
     [0.5, nan]
     """
-    formula = FORMULAS[metric]
-    found = [_value(formula(Counts(*row)), row) for row in counts.reshape(-1, 4).tolist()]
-    return torch.tensor(found, dtype=torch.float64).view(counts.shape[:-1])
-
-
-def _value(found: float | None, row: Sequence[int]) -> float:
-    return float("nan") if found is None or row[3] == 0 else found
+    formula = METRICS[metric].of_counts
+    assert formula is not None, f"{metric} needs more than counts"
+    found = [formula(Counts(*row)) if row[3] else None for row in counts.reshape(-1, 4).tolist()]
+    values = [float("nan") if value is None else value for value in found]
+    return torch.tensor(values, dtype=torch.float64).view(counts.shape[:-1])

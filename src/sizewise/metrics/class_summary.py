@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
-from sizewise.metrics.table import Row, RunColumns
+from sizewise.metrics.cases_csv import Row, RunColumns
+from sizewise.metrics.registry import POOLED
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class ClassSummary:
         missed: cases where only the target has it.
         false_alarms: cases where only the prediction has it.
         means: by metric: the mean over the cases that have a value; None where none has.
-        pooled: ``dsc_pooled`` and ``iou_pooled``.
+        pooled: by metric, as ``dsc_pooled``.
     """
 
     of: RunColumns
@@ -40,17 +41,15 @@ def summarise(rows: Iterable[Row]) -> list[ClassSummary]:
     >>> one.cases, one.true_negatives, one.means["dsc"]
     (3, 1, 0.75)
     """
-    tables: dict[tuple, dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
-    runs: dict[tuple, RunColumns] = {}
+    tables: dict[tuple[RunColumns, int], dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
-        key = (*row.cells()[:6], row.class_id)
-        runs[key] = row.of
-        tables[key][row.metric][row.case] = row.value
-    return [_class_summary(runs[key], key[-1], tables[key]) for key in sorted(tables)]
+        tables[row.of, row.class_id][row.metric][row.case] = row.value
+    ordered = sorted(tables, key=lambda key: (astuple(key[0]), key[1]))
+    return [_class_summary(of, class_id, tables[of, class_id]) for of, class_id in ordered]
 
 
 def _class_summary(of: RunColumns, class_id: int, table: dict[str, dict[str, float | None]]) -> ClassSummary:
-    per_case = {metric: values for metric, values in table.items() if not metric.endswith("_pooled")}
+    per_case = {metric: values for metric, values in table.items() if not metric.endswith(POOLED)}
     dsc, relative = per_case.get("dsc", {}), per_case.get("relative_size_error", {})
     return ClassSummary(
         of=of,

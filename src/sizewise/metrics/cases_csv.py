@@ -9,10 +9,14 @@ from pathlib import Path
 from sizewise.errors import BadInput
 from sizewise.files import replacing
 from sizewise.metrics.case import RegionScore
-from sizewise.metrics.overlap import dsc, iou, pool
+from sizewise.metrics.overlap import pool
+from sizewise.metrics.registry import METRICS, POOLED
 
-COLUMNS = ("run", "data", "model", "loss", "weight", "seed", "case", "class", "metric", "value")
+RUN_COLUMNS = ("run", "data", "model", "loss", "weight", "seed", "decision")
+COLUMNS = (*RUN_COLUMNS, "case", "class", "metric", "value")
 POOLED_CASE = "all"
+ARGMAX = "argmax"  # how labels were decided where a table does not say: those of earlier versions have no such column
+_BEFORE_DECISIONS = tuple(name for name in COLUMNS if name != "decision")
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class RunColumns:
     loss: str = ""
     weight: str = ""
     seed: str = ""
+    decision: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,25 +64,26 @@ def score_rows(scores: Mapping[str, Sequence[RegionScore]], *, of: RunColumns | 
         of: the run they belong to.
 
     >>> from sizewise.metrics.overlap import Counts
-    >>> score = RegionScore(1, Counts(2, 3, 5, 100), None, None, surface=False)
-    >>> for row in score_rows({"a": [score]}):
+    >>> for row in score_rows({"a": [RegionScore(1, Counts(2, 3, 5, 100))]}):
     ...     print(row.case, row.class_id, row.metric, row.value)
     a 1 dsc 0.5
     a 1 iou 0.3333333333333333
     a 1 size_error -0.02
     a 1 relative_size_error -0.4
+    a 1 true_proportion 0.05
     all 1 dsc_pooled 0.5
     all 1 iou_pooled 0.3333333333333333
     """
     of = of or RunColumns()
     for case, regions in scores.items():
         for region in regions:
-            for metric, value in region.values().items():
-                yield Row(of, case, region.class_id, metric, value)
+            for name, value in region.values().items():
+                yield Row(of, case, region.class_id, name, value)
     for class_id in sorted({region.class_id for regions in scores.values() for region in regions}):
         counts = pool(r.counts for regions in scores.values() for r in regions if r.class_id == class_id)
-        yield Row(of, POOLED_CASE, class_id, "dsc_pooled", dsc(counts))
-        yield Row(of, POOLED_CASE, class_id, "iou_pooled", iou(counts))
+        for name, metric in METRICS.items():
+            if metric.pooled and metric.of_counts is not None:
+                yield Row(of, POOLED_CASE, class_id, name + POOLED, metric.of_counts(counts))
 
 
 def write_cases(path: Path, rows: Iterable[Row]) -> None:
@@ -88,24 +94,23 @@ def write_cases(path: Path, rows: Iterable[Row]) -> None:
     ...     path = Path(folder) / "cases.csv"
     ...     write_cases(path, [Row(RunColumns(loss="RCE"), "a", 1, "dsc", 0.1)])
     ...     print(path.read_text().splitlines()[1], read_cases(path)[0].value)
-    ,,,RCE,,,a,1,dsc,0.1 0.1
+    ,,,RCE,,,,a,1,dsc,0.1 0.1
     """
-    try:
-        with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows(row.cells() for row in rows)
-    except OSError as error:
-        raise BadInput(f"cannot write '{path}': {error.strerror or error}.") from error
+    _write(path, (row.cells() for row in rows))
+
+
+def join_cases(path: Path, tables: Iterable[Path]) -> None:
+    """Write the lines of all tables to ``path``, one table after the other."""
+    _write(path, (cells for table in tables for _, cells in table_lines(table)))
 
 
 def check_writable(path: Path) -> None:
     """Refuse a place that cannot be written, or that holds the table of a training run, before any work is done."""
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if path.is_dir() or not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise BadInput(f"cannot write '{path}'. Name another folder with --out.")
-    if path.exists() and any(row.of != RunColumns() for row in read_cases(path)):
-        raise BadInput(f"'{path}' holds the scores of a training run and is not overwritten. Name another --out.")
+        raise BadInput(f"cannot write '{path}'. Name another `folder`.")
+    if path.exists() and any(row.of.run for row in read_cases(path)):
+        raise BadInput(f"'{path}' holds the scores of a training run and is not overwritten. Name another `folder`.")
 
 
 def read_cases(path: Path) -> list[Row]:
@@ -114,19 +119,33 @@ def read_cases(path: Path) -> list[Row]:
 
 
 def table_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a table in this form, as cells with their number in the file; the header is checked and left out."""
+    """The lines of a table in this form, as cells with their number in the file; the header is checked and left out.
+
+    Tables of earlier versions, without a column for the decision, are read as ``argmax``.
+    """
     try:
         with path.open(newline="", encoding="utf-8") as file:
             lines = csv.reader(file)
             header = tuple(next(lines, ()))
-            if header != COLUMNS:
+            if header not in (COLUMNS, _BEFORE_DECISIONS):
                 raise BadInput(
                     f"'{path}': wanted the columns {','.join(COLUMNS)}, got {','.join(header) or 'nothing'}."
                 )
+            at = COLUMNS.index("decision")
             for cells in lines:
-                yield lines.line_num, cells
+                yield lines.line_num, cells if header == COLUMNS else [*cells[:at], ARGMAX, *cells[at:]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"cannot read '{path}': {error}.") from error
+
+
+def _write(path: Path, lines: Iterable[Sequence[str]]) -> None:
+    try:
+        with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            writer.writerows(lines)
+    except OSError as error:
+        raise BadInput(f"cannot write '{path}': {error.strerror or error}.") from error
 
 
 def _row(path: Path, line: int, cells: list[str]) -> Row:

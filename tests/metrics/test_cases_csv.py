@@ -5,36 +5,65 @@ import pytest
 
 from sizewise.errors import BadInput
 from sizewise.metrics.case import RegionScore, score_case
+from sizewise.metrics.cases_csv import (
+    COLUMNS,
+    Row,
+    RunColumns,
+    check_writable,
+    join_cases,
+    read_cases,
+    score_rows,
+    write_cases,
+)
+from sizewise.metrics.class_summary import summarise
 from sizewise.metrics.overlap import Counts
-from sizewise.metrics.summary import summarise
-from sizewise.metrics.table import COLUMNS, Row, RunColumns, check_writable, read_cases, score_rows, write_cases
 
 
 def scores():
     """Three cases of one class: found, missed, true negative; and a false alarm of class 2 in the last."""
     return {
         "found": [
-            RegionScore(1, Counts(3, 4, 5, 100), 1 / 3, 0.1 + 0.2),
-            RegionScore(2, Counts(0, 0, 0, 100), None, None),
+            RegionScore(1, Counts(3, 4, 5, 100), {"nsd": 1 / 3, "hd95": 0.1 + 0.2}),
+            RegionScore(2, Counts(0, 0, 0, 100), {"nsd": None, "hd95": None}),
         ],
-        "missed": [RegionScore(1, Counts(0, 0, 5, 100), 0.0, 14.0), RegionScore(2, Counts(0, 0, 0, 100), None, None)],
+        "missed": [
+            RegionScore(1, Counts(0, 0, 5, 100), {"nsd": 0.0, "hd95": 14.0}),
+            RegionScore(2, Counts(0, 0, 0, 100), {"nsd": None, "hd95": None}),
+        ],
         'neither, "quoted"': [
-            RegionScore(1, Counts(0, 0, 0, 100), None, None),
-            RegionScore(2, Counts(0, 9, 0, 100), 0.0, 14.0),
+            RegionScore(1, Counts(0, 0, 0, 100), {"nsd": None, "hd95": None}),
+            RegionScore(2, Counts(0, 9, 0, 100), {"nsd": 0.0, "hd95": 14.0}),
         ],
     }
 
 
 def test_round_trip_is_exact(tmp_path):
     rows = list(
-        score_rows(scores(), of=RunColumns(run="r1", data="kvasir", model="fpn", loss="RCE", weight="1.0", seed="0"))
+        score_rows(
+            scores(),
+            of=RunColumns(run="r1", data="kvasir", model="fpn", loss="RCE", weight="1.0", seed="0", decision="argmax"),
+        )
     )
     write_cases(tmp_path / "new" / "cases.csv", rows)
     assert read_cases(tmp_path / "new" / "cases.csv") == rows
     lines = (tmp_path / "new" / "cases.csv").read_text().splitlines()
-    assert lines[0] == "run,data,model,loss,weight,seed,case,class,metric,value" == ",".join(COLUMNS)
-    assert lines[1] == f"r1,kvasir,fpn,RCE,1.0,0,found,1,dsc,{2 * 3 / 9!r}"
+    assert lines[0] == "run,data,model,loss,weight,seed,decision,case,class,metric,value" == ",".join(COLUMNS)
+    assert lines[1] == f"r1,kvasir,fpn,RCE,1.0,0,argmax,found,1,dsc,{2 * 3 / 9!r}"
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["cases.csv"]
+
+
+def test_tables_of_earlier_versions_read_as_argmax_and_join_with_later_ones(tmp_path):
+    """They have no column for the decision; the numbers stay as they are, to the last digit."""
+    of = RunColumns("r1", "kvasir", "fpn", "RCE", "1.0", "0", "argmax")
+    rows = list(score_rows(scores(), of=of))
+    old, new, joined = (tmp_path / name for name in ("old.csv", "new.csv", "joined.csv"))
+    write_cases(new, rows)
+    old.write_text(new.read_text().replace(",decision,", ",").replace(",0,argmax,", ",0,"))
+    assert "argmax" not in old.read_text()
+    assert read_cases(old) == rows
+    join_cases(joined, [old, new])
+    assert read_cases(joined) == rows + rows
+    assert joined.read_text() == new.read_text() + new.read_text().partition("\n")[2]
 
 
 def test_pooled_rows_come_from_summed_counts():
@@ -94,9 +123,9 @@ def test_a_failed_write_leaves_the_old_table(tmp_path):
     [
         ("", "wanted the columns run,data"),
         ("a,b\n1,2\n", "got a,b"),
-        (",".join(COLUMNS) + "\n,,,,,,x,one,dsc,0.5\n", "line 2: wanted 10 cells"),
-        (",".join(COLUMNS) + "\n,,,,,,x,1,dsc\n", "line 2: wanted 10 cells"),
-        (",".join(COLUMNS) + "\n,,,,,,x,1,dsc,high\n", "line 2"),
+        (",".join(COLUMNS) + "\n,,,,,,,x,one,dsc,0.5\n", "line 2: wanted 11 cells"),
+        (",".join(COLUMNS) + "\n,,,,,,,x,1,dsc\n", "line 2: wanted 11 cells"),
+        (",".join(COLUMNS) + "\n,,,,,,,x,1,dsc,high\n", "line 2"),
     ],
 )
 def test_reading_something_else_names_file_and_line(tmp_path, text, message):
