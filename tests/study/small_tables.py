@@ -4,7 +4,7 @@ import numpy as np
 
 from sizewise.metrics.cases_csv import Row, RunColumns
 from sizewise.study.results import results_of
-from sizewise.study.statistics.table import arrange
+from sizewise.study.statistics.setting_scores import arrange
 
 
 def rows_of(values, *, data="d", model="m", metric="dsc", weights=None, cases=None):

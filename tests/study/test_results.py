@@ -27,7 +27,6 @@ def test_the_columns_hold_what_read_cases_reads(tmp_path):
         ]
     assert table.class_id.tolist() == [1, 2] * 8
     assert np.array_equal(table.value, [1 / 3, np.nan] * 8, equal_nan=True)
-    assert table.settings() == [("kvasir", "fpn")]
 
 
 def test_files_are_joined(tmp_path):
@@ -79,4 +78,3 @@ def test_no_file_and_no_rows(tmp_path):
     (tmp_path / "empty.csv").write_text(HEADER)
     empty = read_results(tmp_path / "empty.csv")
     assert len(empty) == 0
-    assert empty.settings() == []

@@ -1,7 +1,5 @@
 """``sizewise compare``: a study."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,10 +24,10 @@ def command(
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
 ) -> None:
     """Compare losses: run all of them with several seeds under one protocol, and report what can be concluded."""
+    from sizewise.cli.command_line import command_line
     from sizewise.cli.report_screen import show_report
-    from sizewise.cli.show import show_findings_of
     from sizewise.errors import BadInput
-    from sizewise.report.build import build_report
+    from sizewise.report.build import assemble, write_report
     from sizewise.study.compare import compare
     from sizewise.study.words import parse_study
     from sizewise.train.config import Runtime
@@ -50,7 +48,7 @@ def command(
     outcome = compare(
         parse_study(given, study),
         folder=out,
-        command=shlex.join(["sizewise", *sys.argv[1:]]),
+        command=command_line(),
         runtime=Runtime(accelerator=device, save_seconds=save_seconds),  # type: ignore[arg-type]
         engine=engine,
         jobs=jobs,
@@ -60,9 +58,8 @@ def command(
         busy = counted(len(outcome.elsewhere), "run is", "runs are")
         print(f"{busy} in the hands of another process: `sizewise report {out}` shows everything when it is done.")
     if (out / "results.csv").exists():
-        page = build_report(out)
-        show_findings_of(page.with_suffix(".md"))
-        show_report(page)
+        made = assemble(out)
+        show_report(made.page, write_report(made, out))
     if outcome.failed:
         lost = counted(len(outcome.failed), "run")
         print(f"{lost} failed; why is in {out}/runs/*/failed.json. Run this again to retry.")

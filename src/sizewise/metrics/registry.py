@@ -182,7 +182,7 @@ def find_metric(name: str) -> Metric:
     'lower'
     """
     if name not in score_names():
-        raise BadInput(f"the metric must be one of {', '.join(score_names())}, got '{name}'.")
+        raise BadInput(f"`metric` must be one of {', '.join(score_names())}, got '{name}'.")
     return METRICS[name]
 
 

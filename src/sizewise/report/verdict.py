@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sizewise.study.statistics.paired import FEWEST_UNITS, Comparison
-from sizewise.study.statistics.verdict import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
+from sizewise.study.statistics.paired import FEWEST_GROUPS, Comparison
+from sizewise.study.statistics.sentences import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
 
 CANNOT = "What cannot be shown"
 ABOUT_PREDICTIONS = (
@@ -55,7 +55,7 @@ def say_of_predictions(title: str, reference: str, found: Sequence[Comparison]) 
     shown = [one for one in found if shown_of_predictions(one)]
     shown.sort(key=lambda one: -one.gain)
     claims = [
-        f"{one.arm} scores {abs(_points(one.estimate, one)):.2f} {one.measure.unit} "
+        f"{one.arm} scores {abs(_points(one.estimate, one)):.2f} {one.metric.difference} "
         f"{'more' if one.estimate > 0 else 'less'} than {reference}, {_interval(one)}."
         for one in shown
     ]
@@ -75,7 +75,7 @@ def say_of_predictions(title: str, reference: str, found: Sequence[Comparison]) 
 
 def shown_of_predictions(one: Comparison) -> bool:
     """Whether one set of predictions is shown to fit new cases better than the other, whatever training made them."""
-    return one.p_holm < 0.05 and one.units >= FEWEST_UNITS and not one.identical
+    return one.p_holm < 0.05 and one.groups >= FEWEST_GROUPS and not one.identical
 
 
 def capital(sentence: str) -> str:
@@ -107,10 +107,10 @@ def _lead(better: Sequence[str], worse: Sequence[str], reference: str, what: str
 
 
 def _points(value: float, one: Comparison) -> float:
-    return one.measure.scale * value
+    return one.metric.scale * value
 
 
 def _interval(one: Comparison) -> str:
     low, high = (f"{_points(end, one):+.2f}".replace("-", "−") for end in (one.low, one.high))
-    units = f"{one.units} cases" if one.units == one.cases else f"{one.cases} cases of {one.units} patients or groups"
-    return f"{low} to {high} {one.measure.unit} (95 % interval over new cases; {units})"
+    units = f"{one.groups} cases" if one.groups == one.cases else f"{one.cases} cases of {one.groups} groups"
+    return f"{low} to {high} {one.metric.difference} (95 % interval over new cases; {units})"

@@ -38,7 +38,7 @@ class Results:
     """The scores of many runs.
 
     Attributes:
-        text: by name, the columns run, data, model, loss, weight, seed, case and metric.
+        text: by name, the columns of words: run, data, model, loss, weight, seed, decision, case and metric.
         class_id: (R,) the label of each row.
         value: (R,) the score; NaN where the cell is empty.
     """
@@ -49,13 +49,6 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.value)
-
-    def settings(self) -> list[tuple[str, str]]:
-        """The pairs of data set and model, in order of appearance."""
-        data, model = self.text["data"], self.text["model"]
-        pairs = data.codes.astype(np.int64) * max(len(model.words), 1) + model.codes
-        _, first = np.unique(pairs, return_index=True)
-        return [(data.words[data.codes[row]], model.words[model.codes[row]]) for row in np.sort(first)]
 
 
 def read_results(*paths: Path) -> Results:
@@ -78,8 +71,8 @@ def results_of(rows: Iterable[Row]) -> Results:
 
     >>> from sizewise.metrics.cases_csv import RunColumns
     >>> table = results_of([Row(RunColumns(data="kvasir", model="fpn", loss="RCE"), "a", 1, "dsc", None)])
-    >>> table.settings(), table.text["loss"].words, table.value.tolist()
-    ([('kvasir', 'fpn')], ('RCE',), [nan])
+    >>> table.text["loss"].words, table.value.tolist()
+    (('RCE',), [nan])
     """
     table = _Table()
     table.add((list(row.cells()) for row in rows), where="the rows")

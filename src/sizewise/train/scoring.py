@@ -17,10 +17,10 @@ from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.models.build import size_multiple
 from sizewise.parallel import available_cores, map_ahead, single_core_threads
 from sizewise.progress import track
+from sizewise.train.case_pictures import KEPT, save_overlay
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
 from sizewise.train.inference import predict_image
-from sizewise.train.overlays import KEPT, save_overlay
 from sizewise.train.preparation import Preparation
 from sizewise.train.run_folder import settings_hash
 from sizewise.train.task import Task, make_model

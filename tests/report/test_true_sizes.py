@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from sizewise.metrics.cases_csv import Row, RunColumns
-from sizewise.report.regions import region_sizes
+from sizewise.report.means import class_means, overall_means
 from sizewise.report.scores import label_results
-from sizewise.report.summary import class_means, overall_means
+from sizewise.report.true_sizes import true_sizes
 from sizewise.study.results import results_of
 
 
@@ -14,24 +14,30 @@ def rows_of(values, *, loss="A", seed="0"):
 
 
 def size(case, true, predicted):
-    relative = (predicted - true) / true if true else None
-    return {(case, 1, "size_error"): predicted - true, (case, 1, "relative_size_error"): relative}
+    return {(case, 1, "size_error"): predicted - true, (case, 1, "true_proportion"): true}
 
 
-def test_true_sizes_come_back_from_the_two_errors():
-    first = size("a", 0.2, 0.3) | size("b", 0.4, 0.4) | size("empty", 0.0, 0.05) | size("lost", 0.1, 0.1)
-    second = size("a", 0.2, 0.1) | size("b", 0.4, 0.5) | size("empty", 0.0, 0.0) | size("lost", 0.1, 0.1)
+def test_true_sizes_stand_beside_the_errors_of_the_same_run_and_case():
+    """An empty target has the size 0, and a prediction of exactly the right size has one like any other."""
+    first = size("a", 0.2, 0.3) | size("empty", 0.0, 0.05)
+    second = size("empty", 0.0, 0.0) | size("a", 0.2, 0.2)
     scores = label_results(results_of(rows_of(first) + rows_of(second, loss="B")))
-    sizes = region_sizes(scores)
+    sizes = true_sizes(scores)
     found = {}
-    for entry, case, true, error in zip(sizes.part.entry, sizes.part.case, sizes.true, sizes.part.value, strict=True):
-        found[scores.entries[entry], scores.cases[case]] = (true, error)
-    assert found["A", "a"] == pytest.approx((0.2, 0.1))
-    assert found["A", "b"] == pytest.approx((0.4, 0.0))  # exactly right: the truth is known from B
-    assert found["B", "b"] == pytest.approx((0.4, 0.1))
-    assert found["A", "empty"] == pytest.approx((0.0, 0.05))
-    assert ("A", "lost") not in found  # exactly right in every run: 0/0 everywhere
-    assert sizes.unknown == 2
+    for arm, case, true, error in zip(sizes.part.arm, sizes.part.case, sizes.true, sizes.part.value, strict=True):
+        found[scores.arm_names[arm], scores.cases[case]] = (true, error)
+    assert found == {
+        ("A", "a"): (0.2, pytest.approx(0.1)),
+        ("A", "empty"): (0.0, 0.05),
+        ("B", "empty"): (0.0, 0.0),
+        ("B", "a"): (0.2, 0.0),
+    }
+    assert sizes.regions == [(0, 1)]
+
+
+def test_a_table_of_an_earlier_version_has_no_true_sizes():
+    rows = [row for row in rows_of(size("a", 0.2, 0.3)) if row.metric != "true_proportion"]
+    assert len(true_sizes(label_results(results_of(rows))).true) == 0
 
 
 def test_means_are_over_cases_then_classes_then_seeds():
@@ -44,11 +50,11 @@ def test_means_are_over_cases_then_classes_then_seeds():
     assert mean.mean == pytest.approx((0.4 + 0.8) / 2)
     assert mean.std == pytest.approx(np.sqrt(2 * 0.2**2))  # divisor S − 1 = 1
     assert class_means(scores, "dsc")[0, 0, 2].mean == pytest.approx(0.5)
-    assert mean.percent() == "60.00 ± 28.28"
+    assert mean.text(scale=100) == "60.00 ± 28.28"
 
 
 def test_rows_without_a_loss_are_called_after_their_run():
     of = [RunColumns(run="nnU-Net"), RunColumns(run="ours")]
     scores = label_results(results_of(Row(one, "a", 1, "dsc", 0.5) for one in of))
-    assert scores.entries == ["nnU-Net", "ours"]
-    assert scores.arenas == ["all cases"]
+    assert scores.arm_names == ("nnU-Net", "ours")
+    assert scores.settings == ["all cases"]

@@ -1,16 +1,18 @@
 """Ranks over data sets, their stability, and critical differences against scikit-posthocs and the published table."""
 
+import sys
+
 import numpy as np
 import pytest
 import scikit_posthocs
 from scipy import stats
 from small_tables import rows_of, scores_of
 
-from sizewise.errors import BadInput
+from sizewise.errors import BadInput, MissingExtra
 from sizewise.study.results import results_of
 from sizewise.study.statistics.critical_difference import critical_difference
-from sizewise.study.statistics.ranking import rank
-from sizewise.study.statistics.table import arrange
+from sizewise.study.statistics.mean_ranks import rank
+from sizewise.study.statistics.setting_scores import arrange
 
 
 def data_set(seed, levels, *, spread=0.02, name=None, **options):
@@ -46,7 +48,6 @@ def test_equal_losses_have_no_stable_order():
     same = rank([scores_of({loss: [[0.5, 0.6]] * 3 for loss in "AB"})])
     assert same.mean_ranks == (1.5, 1.5)
     assert (same.order_share, same.first_share) == (0, (0.5, 0.5))
-    assert same.pair_shares.tolist() == [[0.5, 0.5], [0.5, 0.5]]
 
 
 def test_the_replicates_spread_as_the_means_do():
@@ -65,7 +66,7 @@ def test_the_replicates_spread_as_the_means_do():
 def test_smaller_is_first_for_distances_and_results_repeat():
     scores = [data_set(0, CLEAR, metric="hd95")]
     assert rank(scores).arms == ("CE", "Dice", "RCE")
-    assert rank(scores).pair_shares.tolist() == rank(scores).pair_shares.tolist()
+    assert rank(scores) == rank(scores)
 
 
 def test_losses_that_a_data_set_lacks_are_not_ranked():
@@ -82,7 +83,7 @@ def test_critical_difference_over_data_sets_is_that_of_the_library():
     scores = [data_set(seed, level) for seed, level in enumerate(levels)]
     found = critical_difference(scores)
     table = np.array([[one.contributions()[one.arm(arm)].mean() for arm in found.arms] for one in scores])
-    assert (found.over, found.blocks) == ("data sets", 6)
+    assert found.data_sets == 6
     assert found.mean_ranks == pytest.approx(stats.rankdata(-table, axis=1).mean(axis=0))
     assert found.mean_ranks == tuple(sorted(found.mean_ranks))
     assert found.p_values == pytest.approx(scikit_posthocs.posthoc_nemenyi_friedman(table).to_numpy())
@@ -92,42 +93,39 @@ def test_critical_difference_over_data_sets_is_that_of_the_library():
     )  # Demšar's table: q = 2.569 for 4
 
 
-def test_two_data_sets_are_compared_over_the_cases_of_the_first():
-    found = critical_difference([data_set(0, CLEAR), data_set(1, CLEAR)])
-    assert (found.over, found.blocks) == ("cases", 20)
-    assert found.arms == ("RCE", "Dice", "CE")
-    assert found.cliques == ()
-    assert (found.p_values[np.triu_indices(3, 1)] < 0.05).all()
-    paired = critical_difference([data_set(0, CLEAR)], test="wilcoxon")
-    assert paired.distance is None
-    # the exact p-value of 20 differences of one sign is 2 / 2²⁰, times 3 comparisons
-    assert paired.p_values[0, 2] == pytest.approx(3 * 2 / 2**20)
-
-
 def test_losses_that_cannot_be_told_apart_share_a_bar():
-    found = critical_difference([data_set(0, {"A": 0.8, "B": 0.8, "C": 0.3}, spread=0.05)])
-    assert set(found.arms[:2]) == {"A", "B"}
+    """A and B exchange places from one data set to the next, C is always last."""
+    levels = [{"A": 0.8, "B": 0.7, "C": 0.3}, {"A": 0.7, "B": 0.8, "C": 0.3}]
+    found = critical_difference([data_set(seed, levels[seed % 2]) for seed in range(10)])
+    assert found.mean_ranks == (1.5, 1.5, 3)
+    assert found.arms[2] == "C"
     assert [set(bar) for bar in found.cliques] == [{"A", "B"}]
-
-
-def test_true_negatives_rank_as_flawless_and_empty_cases_are_left_out():
-    nothing = np.nan
-    values = {"A": [[nothing, nothing, 0.9]], "B": [[0.0, nothing, 0.8]], "C": [[0.0, nothing, 0.7]]}
-    found = critical_difference([scores_of(values)])
-    assert found.blocks == 2
-    assert found.mean_ranks == (1, 2.25, 2.75)  # ranks 1 2.5 2.5 and 1 2 3
+    assert found.p_values[0, 2] < 0.05
 
 
 def test_equal_tables_and_wrong_use():
-    same = critical_difference([scores_of({loss: [[0.5, 0.6]] for loss in "ABC"})])
+    same = critical_difference([scores_of({loss: [[0.5, 0.6]] for loss in "ABC"}, data=name) for name in "xyz"])
     assert same.friedman_p == 1
     assert same.cliques == (("A", "B", "C"),)
-    with pytest.raises(BadInput, match="at least three losses"):
+    with pytest.raises(BadInput, match="between at least 3 losses; all data sets have 2"):
         critical_difference([scores_of({loss: [[0.5, 0.6]] for loss in "AB"})])
-    with pytest.raises(BadInput, match="one of nemenyi, wilcoxon, got 'tukey'"):
-        critical_difference([data_set(0, CLEAR)], test="tukey")
-    with pytest.raises(BadInput, match="at least two cases, got 1"):
-        critical_difference([scores_of({loss: [[0.5]] for loss in "ABC"})])
+    with pytest.raises(BadInput, match="at least 3 of them, the study has 2"):
+        critical_difference([data_set(seed, CLEAR) for seed in range(2)])
+
+
+def test_without_the_library_the_extra_that_brings_it_is_named(monkeypatch):
+    import tomllib
+    from pathlib import Path
+
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'sizewise\[(\w+)\]'") as missing:
+        critical_difference([data_set(seed, CLEAR) for seed in range(3)])
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    extra = str(missing.value).partition("[")[2].partition("]")[0]
+    assert any(one.startswith("scikit-posthocs") for one in project["optional-dependencies"][extra])
+
+
+def test_losses_without_a_seed_in_common_cannot_be_ranked():
     apart = [
         row
         for row in rows_of({loss: [[0.5, 0.6]] * 3 for loss in "ABC"})

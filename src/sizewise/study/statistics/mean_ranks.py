@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from sizewise.errors import BadInput
-from sizewise.study.statistics.table import Scores
+from sizewise.study.statistics.setting_scores import SettingScores
 
 REPLICATES = 2000
 _SEED = 6
@@ -23,7 +23,6 @@ class Ranking:
         rank_intervals: by arm, the 2.5 % and 97.5 % quantiles of its place among the replicates.
         first_share: by arm, the share of replicates in which it comes first (ties share).
         order_share: the share of replicates in which the whole order is this one.
-        pair_shares: (A, A) the share of replicates in which the row's arm ranks before the column's (ties half).
         data: the data sets that were ranked over.
         notes: what was left out, as sentences.
     """
@@ -33,20 +32,19 @@ class Ranking:
     rank_intervals: tuple[tuple[float, float], ...]
     first_share: tuple[float, ...]
     order_share: float
-    pair_shares: np.ndarray
     data: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
 def rank(
-    scores: Sequence[Scores],
+    scores: Sequence[SettingScores],
     *,
     groups: Mapping[str, Mapping[str, str]] | None = None,
     replicates: int = REPLICATES,
 ) -> Ranking:
     """Rank the arms that all data sets have.
 
-    A replicate draws S − 1 seeds and G − 1 units (patients where known) with replacement in every data set and model,
+    A replicate draws S − 1 seeds and G − 1 groups (patients where known) with replacement in every data set and model,
     the same for all losses, and ranks again; n − 1 rather than n draws give the mean its right spread, which matters
     with three seeds. With two seeds or more in a data set the share is about new seeds and new cases; with one it is
     about new cases alone.
@@ -67,7 +65,7 @@ def rank(
         both = one.present[picked].all(axis=0)
         if not both.any():
             raise BadInput(f"ranking: the losses have no seed in common on data '{one.data}', model '{one.model}'.")
-        values = one.grouped((groups or {}).get(one.data))[picked][:, both] * one.measure.sign
+        values = one.grouped((groups or {}).get(one.data))[picked][:, both] * one.metric.sign
         observed.append(values.mean(axis=(1, 2)))
         drawn.append(_resampled(generator, values, replicates))
         names.append(one.data)
@@ -77,7 +75,7 @@ def rank(
     return _ranking(arms, mean_ranks, replicate_ranks, order, tuple(dict.fromkeys(names)), _left_out(scores, arms))
 
 
-def shared_arms(scores: Sequence[Scores]) -> tuple[str, ...]:
+def shared_arms(scores: Sequence[SettingScores]) -> tuple[str, ...]:
     """The arms that every data set and model has, in the order of the first."""
     arms = tuple(arm for arm in scores[0].arms if all(arm in one.arms for one in scores)) if scores else ()
     if len(arms) < 2:
@@ -86,17 +84,17 @@ def shared_arms(scores: Sequence[Scores]) -> tuple[str, ...]:
 
 
 def _resampled(generator: np.random.Generator, values: np.ndarray, replicates: int) -> np.ndarray:
-    """(A, B) means of (A, S, G) contributions under resampled seeds and units."""
-    arms, seeds, units = values.shape
+    """(A, B) means of (A, S, G) contributions under resampled seeds and groups."""
+    arms, seeds, groups = values.shape
     seed_share = generator.multinomial(max(seeds - 1, 1), np.full(seeds, 1 / seeds), replicates) / max(seeds - 1, 1)
     draws = np.empty((arms, replicates))
-    step = max(1, 2_000_000 // units)
+    step = max(1, 2_000_000 // groups)
     for start in range(0, replicates, step):
         stop = min(start + step, replicates)
-        size = max(units - 1, 1)
-        picks = generator.integers(units, size=(stop - start, size)) + units * np.arange(stop - start)[:, None]
-        unit_share = np.bincount(picks.ravel(), minlength=units * (stop - start)).reshape(-1, units) / size
-        draws[:, start:stop] = np.einsum("asb,bs->ab", values @ unit_share.T, seed_share[start:stop])
+        size = max(groups - 1, 1)
+        picks = generator.integers(groups, size=(stop - start, size)) + groups * np.arange(stop - start)[:, None]
+        group_share = np.bincount(picks.ravel(), minlength=groups * (stop - start)).reshape(-1, groups) / size
+        draws[:, start:stop] = np.einsum("asb,bs->ab", values @ group_share.T, seed_share[start:stop])
     return draws
 
 
@@ -117,7 +115,6 @@ def _ranking(
 ) -> Ranking:
     ranks = replicate_ranks[order]
     first = ranks == ranks.min(axis=0)
-    before = (ranks[:, None] < ranks[None]).mean(axis=-1) + 0.5 * (ranks[:, None] == ranks[None]).mean(axis=-1)
     places = stats.rankdata(ranks, axis=0)
     ends = np.quantile(places, [0.025, 0.975], axis=1)
     return Ranking(
@@ -126,12 +123,11 @@ def _ranking(
         rank_intervals=tuple((float(low), float(high)) for low, high in ends.T),
         first_share=tuple((first / first.sum(axis=0)).mean(axis=1).tolist()),
         order_share=float((np.diff(ranks, axis=0) > 0).all(axis=0).mean()),
-        pair_shares=before,
         data=data,
         notes=notes,
     )
 
 
-def _left_out(scores: Sequence[Scores], arms: Sequence[str]) -> tuple[str, ...]:
+def _left_out(scores: Sequence[SettingScores], arms: Sequence[str]) -> tuple[str, ...]:
     missing = sorted({arm for one in scores for arm in one.arms} - set(arms))
     return (f"not on every data set, so not ranked: {', '.join(missing)}.",) if missing else ()

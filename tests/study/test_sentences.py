@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from small_tables import scores_of
 
+from sizewise.metrics.registry import METRICS
 from sizewise.study.statistics.interval import interval
-from sizewise.study.statistics.measures import measure
 from sizewise.study.statistics.paired import compare
-from sizewise.study.statistics.plan import Plan
+from sizewise.study.statistics.sample_size import SampleSize
+from sizewise.study.statistics.sentences import verdict, verdicts
 from sizewise.study.statistics.signed_rank import holm
-from sizewise.study.statistics.verdict import verdict, verdicts
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_a_difference_that_is_shown(comparison):
 
 
 def test_a_smaller_distance_is_better(comparison):
-    hd95 = replace(comparison, measure=measure("hd95"), estimate=-1.5, low=-2.5, high=-0.5)
+    hd95 = replace(comparison, metric=METRICS["hd95"], estimate=-1.5, low=-2.5, high=-0.5)
     assert verdict(hd95).sentence.startswith("RCE is better than CE by 1.5 mm HD95 [0.5, 2.5]")
 
 
@@ -42,7 +42,7 @@ def test_what_is_not_shown_says_what_would_show_it(comparison):
     none = replace(comparison, low=-0.004, high=0.02, p_value=0.2, p_holm=0.2)
 
     def said(*needed):
-        return verdict(replace(none, needed=Plan(0.008, *needed)))
+        return verdict(replace(none, needed=SampleSize(0.008, *needed)))
 
     more = said(9, 5, 18)
     assert more.kind == "not shown"
@@ -73,7 +73,7 @@ def test_one_seed_few_cases_and_equal_results(comparison):
     assert one.kind == "one seed"
     assert one.sentence.startswith("one seed cannot separate RCE from luck: run at least 3.")
     assert "+0.8 DSC points [+0.2, +1.4]" in one.sentence
-    few = verdict(replace(comparison, units=9, cases=9))
+    few = verdict(replace(comparison, groups=9, cases=9))
     assert few.kind == "too few cases"
     assert few.sentence.startswith("9 cases are too few")
     same = scores_of({"CE": [[0.5, np.nan] * 10] * 3, "RCE": [[0.5, np.nan] * 10] * 3})
@@ -82,8 +82,8 @@ def test_one_seed_few_cases_and_equal_results(comparison):
     assert "the same DSC in every case" in equal.sentence
 
 
-def test_patients_are_named(comparison):
-    assert "3 seeds, 60 cases of 12 patients" in verdict(replace(comparison, units=12)).sentence
+def test_groups_are_named(comparison):
+    assert "3 seeds, 60 cases of 12 groups" in verdict(replace(comparison, groups=12)).sentence
 
 
 def test_small_numbers_keep_their_digits_and_there_is_no_minus_zero(comparison):
@@ -116,13 +116,8 @@ def test_the_claim_is_what_the_calibration_counts():
     assert {"better", "not shown"} <= set(kinds)
 
 
-def test_pooled_scores_and_single_runs_go_through():
-    """A pooled metric has one case, called all; label maps from elsewhere have no seed."""
-    values = {loss: [[0.5 + 0.1 * seed + shift] for seed in range(3)] for loss, shift in (("CE", 0.0), ("RCE", 0.1))}
-    (pooled,) = compare(scores_of(values, metric="dsc_pooled", cases=["all"]), reference="CE")
-    assert verdict(pooled).kind == "too few cases"
-    assert "1 case is too few" in verdict(pooled).sentence
-    assert "+10.0 pooled DSC points" in verdict(pooled).sentence
+def test_single_runs_go_through():
+    """Label maps from elsewhere have no seed."""
     rng = np.random.default_rng(4)
     (single,) = compare(scores_of({loss: rng.normal(0.8, 0.1, (1, 30)) for loss in ("A", "B")}), reference="A")
     assert verdict(single).kind == "one seed"

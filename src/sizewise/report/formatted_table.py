@@ -12,7 +12,7 @@ Rank = Literal["", "best", "second"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry.
+    """One arm.
 
     Attributes:
         text: as it is read.

@@ -13,30 +13,30 @@ from sizewise.study.statistics.critical_value import combined_t
 
 POWER = 0.8
 MOST_SEEDS = 200
-MOST_UNITS = 100_000
+MOST_GROUPS = 100_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class SampleSize:
     """What would show a difference with 80 % chance, if it is as large as ``difference``.
 
     Attributes:
         difference: the size that is planned for.
-        seeds: in all, with the units at hand; None: no number up to 200 would do.
+        seeds: in all, with the groups at hand; None: no number up to 200 would do.
         fewest_seeds: where the seeds at hand differed more than seeds usually do (upper quartile).
         most_seeds: where they differed less (lower quartile). If the difference is as said, the right number is
             between the two in about every second study.
-        units: cases or patients in all, with the seeds at hand; None: no number up to 100,000 would do.
+        groups: in all, with the seeds at hand; None: no number up to 100,000 would do.
     """
 
     difference: float
     seeds: int | None = None
     fewest_seeds: int | None = None
     most_seeds: int | None = None
-    units: int | None = None
+    groups: int | None = None
 
 
-def plan(squares: MeanSquares, *, difference: float, comparisons: int = 1) -> Plan:
+def sample_size(squares: MeanSquares, *, difference: float, comparisons: int = 1) -> SampleSize:
     """Plan a study from one that was made.
 
     Args:
@@ -46,49 +46,49 @@ def plan(squares: MeanSquares, *, difference: float, comparisons: int = 1) -> Pl
             step.
     """
     if not difference or not np.isfinite(difference) or squares.seeds < 2:  # one seed does not know the seeds' spread
-        return Plan(difference)
+        return SampleSize(difference)
     level = 0.05 / comparisons
     usual, fewest, most = seeds_range(squares, difference, level=level)
-    by_units = units_needed(components(squares), difference, seeds=squares.seeds, level=level)
-    return Plan(difference, usual, fewest, most, by_units)
+    by_groups = groups_needed(components(squares), difference, seeds=squares.seeds, level=level)
+    return SampleSize(difference, usual, fewest, most, by_groups)
 
 
 def seeds_range(
     squares: MeanSquares, difference: float, *, level: float = 0.05
 ) -> tuple[int | None, int | None, int | None]:
-    """The number of seeds for the usual, a smaller and a larger variance of the seeds; see ``Plan``."""
+    """The number of seeds for the usual, a smaller and a larger variance of the seeds; see ``SampleSize``."""
     usual, fewest, most = (
-        seeds_needed(components(squares, luck=luck), difference, units=squares.units, level=level)
+        seeds_needed(components(squares, luck=luck), difference, groups=squares.groups, level=level)
         for luck in (0.5, 0.75, 0.25)
     )
     return usual, fewest, most
 
 
-def seeds_needed(parts: Components, difference: float, *, units: int, level: float = 0.05) -> int | None:
+def seeds_needed(parts: Components, difference: float, *, groups: int, level: float = 0.05) -> int | None:
     """The smallest number of seeds that shows the difference with 80 % chance; None: more than 200."""
-    return _smallest(lambda seeds: power(parts, difference, seeds=seeds, units=units, level=level), 2, MOST_SEEDS)
+    return _smallest(lambda seeds: power(parts, difference, seeds=seeds, groups=groups, level=level), 2, MOST_SEEDS)
 
 
-def units_needed(parts: Components, difference: float, *, seeds: int, level: float = 0.05) -> int | None:
-    """The smallest number of units from 10 on that shows it with 80 % chance; None: more than 100,000."""
-    return _smallest(lambda units: power(parts, difference, seeds=seeds, units=units, level=level), 10, MOST_UNITS)
+def groups_needed(parts: Components, difference: float, *, seeds: int, level: float = 0.05) -> int | None:
+    """The smallest number of groups from 10 on that shows it with 80 % chance; None: more than 100,000."""
+    return _smallest(lambda groups: power(parts, difference, seeds=seeds, groups=groups, level=level), 10, MOST_GROUPS)
 
 
-def power(parts: Components, difference: float, *, seeds: int, units: int, level: float = 0.05) -> float:
+def power(parts: Components, difference: float, *, seeds: int, groups: int, level: float = 0.05) -> float:
     """The chance that ``interval`` shows a difference at ``level``, in the right direction.
 
     The estimate is normal with variance σ_S²/S + σ_G²/G + σ_E²/(S G), the seeds' mean square is (G σ_S² + σ_E²)
     χ²_(S−1) / (S − 1), and the other mean squares are at their expectation; the mean over 400 values of χ².
     """
-    seed_square = units * parts.seed + parts.noise
-    unit_square = seeds * parts.unit  # without the noise
-    total = seed_square + unit_square
+    seed_square = groups * parts.seed + parts.noise
+    group_square = seeds * parts.group  # without the noise
+    total = seed_square + group_square
     if total == 0:
         return 1.0
-    observed = seed_square * _chi_square(seeds - 1) / (seeds - 1) + unit_square
-    of_seeds, of_units = stdtrit(np.array([seeds - 1.0, units - 1.0]), 1 - level / 2)
-    critical = combined_t(1 - unit_square / observed, of_seeds, of_units) * np.sqrt(observed / total)
-    return float(ndtr(abs(difference) / np.sqrt(total / (seeds * units)) - critical).mean())
+    observed = seed_square * _chi_square(seeds - 1) / (seeds - 1) + group_square
+    of_seeds, of_groups = stdtrit(np.array([seeds - 1.0, groups - 1.0]), 1 - level / 2)
+    critical = combined_t(1 - group_square / observed, of_seeds, of_groups) * np.sqrt(observed / total)
+    return float(ndtr(abs(difference) / np.sqrt(total / (seeds * groups)) - critical).mean())
 
 
 @lru_cache(maxsize=256)

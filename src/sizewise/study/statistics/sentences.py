@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sizewise.study.statistics.paired import FEWEST_UNITS, Comparison
-from sizewise.study.statistics.plan import MOST_SEEDS, MOST_UNITS
+from sizewise.study.statistics.paired import FEWEST_GROUPS, Comparison
+from sizewise.study.statistics.sample_size import MOST_GROUPS, MOST_SEEDS
 
 BETTER, WORSE, NOT_SHOWN, ONE_SEED, TOO_FEW_CASES, IDENTICAL = (
     "better",
@@ -47,7 +47,7 @@ def verdicts(comparisons: Sequence[Comparison]) -> list[Verdict]:
 def _kind(c: Comparison) -> str:
     if c.identical:
         return IDENTICAL
-    if c.units < FEWEST_UNITS:
+    if c.groups < FEWEST_GROUPS:
         return TOO_FEW_CASES
     if c.seeds < 2:
         return ONE_SEED
@@ -78,13 +78,13 @@ def _needed(c: Comparison) -> str:
         return f"If the difference is as large as it looks, {_more_seeds(c)} would be needed to show it."
     if c.needed.seeds is not None:
         return "If the difference is as large as it looks, another study of this size would probably show it."
-    unit = _unit(c)
-    if c.needed.units is not None:
+    group = _word(c)
+    if c.needed.groups is not None:
         return (
-            f"More seeds cannot help, the {unit}s are the limit: if the difference is as large as it looks, about "
-            f"{c.needed.units} {unit}s would be needed to show it."
+            f"More seeds cannot help, the {group}s are the limit: if the difference is as large as it looks, about "
+            f"{c.needed.groups} {group}s would be needed to show it."
         )
-    return f"It is too small for any number of seeds up to {MOST_SEEDS} or of {unit}s up to {MOST_UNITS:,} to show."
+    return f"It is too small for any number of seeds up to {MOST_SEEDS} or of {group}s up to {MOST_GROUPS:,} to show."
 
 
 def _more_seeds(c: Comparison) -> str:
@@ -98,23 +98,23 @@ def _more_seeds(c: Comparison) -> str:
 
 def _one_seed(c: Comparison) -> str:
     return (
-        f"one seed cannot separate {c.arm} from luck: run at least 3. On these {c.units} {_unit(c)}s this run of "
-        f"{c.arm} scores {_size(c, signed=True)} against this run of {c.reference} (95 % interval over {_unit(c)}s "
+        f"one seed cannot separate {c.arm} from luck: run at least 3. On these {c.groups} {_word(c)}s this run of "
+        f"{c.arm} scores {_size(c, signed=True)} against this run of {c.reference} (95 % interval over {_word(c)}s "
         "alone, for these two trained networks)."
     )
 
 
 def _too_few(c: Comparison) -> str:
     return (
-        f"{c.units} {_unit(c)}{_s(c.units)} {'is' if c.units == 1 else 'are'} too few to compare {c.arm} with "
-        f"{c.reference}: at least {FEWEST_UNITS} are needed. The means differ by {_number(c.estimate, c, signed=True)} "
-        f"{c.measure.unit} ({_counts(c)})."
+        f"{c.groups} {_word(c)}{_s(c.groups)} {'is' if c.groups == 1 else 'are'} too few to compare {c.arm} with "
+        f"{c.reference}: at least {FEWEST_GROUPS} are needed. The means differ by "
+        f"{_number(c.estimate, c, signed=True)} {c.metric.difference} ({_counts(c)})."
     )
 
 
 def _identical(c: Comparison) -> str:
     return (
-        f"{c.arm} and {c.reference} give the same {c.measure.label} in every case ({_counts(c)}); are they the same "
+        f"{c.arm} and {c.reference} give the same {c.metric.label} in every case ({_counts(c)}); are they the same "
         "predictions?"
     )
 
@@ -124,18 +124,18 @@ def _size(c: Comparison, *, signed: bool = False) -> str:
     low, high = c.low, c.high
     if signed:
         return (
-            f"{_number(c.estimate, c, signed=True)} {c.measure.unit} "
+            f"{_number(c.estimate, c, signed=True)} {c.metric.difference} "
             f"[{_number(low, c, signed=True)}, {_number(high, c, signed=True)}]"
         )
     if c.estimate < 0:
         low, high = -high, -low
-    return f"{_number(abs(c.estimate), c)} {c.measure.unit} [{_number(low, c)}, {_number(high, c)}]"
+    return f"{_number(abs(c.estimate), c)} {c.metric.difference} [{_number(low, c)}, {_number(high, c)}]"
 
 
 def _number(value: float, c: Comparison, *, signed: bool = False) -> str:
     """Enough digits that the smaller end of the interval is not lost, and no minus zero."""
-    scaled = value * c.measure.scale
-    ends = [abs(end) * c.measure.scale for end in (c.low, c.high, c.estimate) if end]
+    scaled = value * c.metric.scale
+    ends = [abs(end) * c.metric.scale for end in (c.low, c.high, c.estimate) if end]
     digits = 1 if not ends or min(ends) >= 0.05 else 2 if min(ends) >= 0.005 else 3
     text = f"{scaled:{'+' if signed else ''}.{digits}f}"
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
@@ -143,11 +143,11 @@ def _number(value: float, c: Comparison, *, signed: bool = False) -> str:
 
 def _counts(c: Comparison) -> str:
     counts = f"{c.seeds} seed{_s(c.seeds)}, {c.cases} case{_s(c.cases)}"
-    return counts if c.units == c.cases else f"{counts} of {c.units} patient{_s(c.units)} or groups"
+    return counts if c.groups == c.cases else f"{counts} of {c.groups} group{_s(c.groups)}"
 
 
-def _unit(c: Comparison) -> str:
-    return "case" if c.units == c.cases else "patient"
+def _word(c: Comparison) -> str:
+    return "case" if c.groups == c.cases else "group"
 
 
 def _s(count: int) -> str:

@@ -7,8 +7,7 @@ from small_tables import rows_of, scores_of
 from sizewise.errors import BadInput
 from sizewise.metrics.cases_csv import Row, RunColumns
 from sizewise.study.results import results_of
-from sizewise.study.statistics.summary import summarise
-from sizewise.study.statistics.table import arrange
+from sizewise.study.statistics.setting_scores import arrange
 
 NO = np.nan
 
@@ -16,7 +15,6 @@ NO = np.nan
 def test_without_empty_cells_a_case_contributes_its_mean_over_classes():
     scores = scores_of({"CE": [[[0.2, 0.4], [0.6, 1.0]]]})
     assert scores.contributions()[0, 0] == pytest.approx([0.3, 0.8])
-    assert scores.case_means()[0, 0] == pytest.approx([0.3, 0.8])
     assert (scores.arms, scores.seeds, scores.cases, scores.classes) == (("CE",), ("0",), ("c000", "c001"), (1, 2))
 
 
@@ -40,8 +38,6 @@ def test_classes_weigh_alike_however_many_cases_have_them():
     """Class 1 in three cases, mean 0.6; class 2 in one, 0.2: the score is 0.4, not the mean over cells."""
     scores = scores_of({"A": [[[0.5, 0.2], [0.6, NO], [0.7, NO]]]})
     assert scores.contributions().mean() == pytest.approx(0.4)
-    assert summarise(scores)[0].mean == pytest.approx(0.4)
-    assert scores.case_means()[0, 0] == pytest.approx([0.35, 0.6, 0.7])
 
 
 def test_a_class_that_no_target_has_is_left_out():
@@ -82,6 +78,13 @@ def test_arms_carry_the_weight_where_a_loss_has_several():
     assert arrange(results_of(elsewhere), data="", model="").arms == ("mine", "theirs")
 
 
+def test_a_setting_that_lacks_a_weight_has_the_names_of_the_whole_table():
+    """Of two data sets the second was interrupted: one λ there, two in the first. Its arm is still «RCE λ=0.1»."""
+    rows = [Row(RunColumns("r", "a", "m", "RCE", weight, "0"), "x", 1, "dsc", 0.5) for weight in ("0.1", "1")]
+    rows.append(Row(RunColumns("r", "b", "m", "RCE", "0.1", "0"), "x", 1, "dsc", 0.5))
+    assert arrange(results_of(rows), data="b", model="m").arms == ("RCE λ=0.1",)
+
+
 def test_seeds_are_in_numerical_order_and_errors_lose_their_sign():
     rows = [Row(RunColumns("r", "d", "m", "CE", "", s), "a", 1, "size_error", v) for s, v in (("10", -0.2), ("9", 0.1))]
     scores = arrange(results_of(rows), data="d", model="m", metric="size_error")
@@ -95,16 +98,7 @@ def test_rows_that_cannot_be_arranged_get_a_sentence():
         arrange(results_of(rows + rows), data="d", model="m")
     with pytest.raises(BadInput, match="no 'iou' of data 'd'"):
         arrange(results_of(rows), data="d", model="m", metric="iou")
-    with pytest.raises(BadInput, match="metric must be one of dsc"):
+    with pytest.raises(BadInput, match="`metric` must be one of dsc"):
         arrange(results_of(rows), data="d", model="m", metric="dice")
     with pytest.raises(BadInput, match="one of the losses A, got 'CE'"):
         arrange(results_of(rows), data="d", model="m").arm("CE")
-
-
-def test_summary_is_mean_and_sample_deviation_over_seeds():
-    (one,) = summarise(scores_of({"CE": [[0.8, 0.9], [0.7, 0.8], [0.9, 1.0]]}))
-    assert one.per_seed == pytest.approx((0.85, 0.75, 0.95))
-    assert (one.mean, one.std) == (pytest.approx(0.85), pytest.approx(0.1))  # √((0² + 0.1² + 0.1²) / 2)
-    assert one.class_means == {1: pytest.approx(0.85)}
-    (alone,) = summarise(scores_of({"CE": [[0.8, NO]]}))
-    assert (alone.std, alone.true_negatives, alone.mean) == (None, 1, pytest.approx(0.8))

@@ -1,4 +1,4 @@
-from sizewise.report.table import Cell, Table, latex_text, markdown_text, ranked, to_latex, to_markdown
+from sizewise.report.formatted_table import Cell, Table, latex_text, markdown_text, ranked, to_latex, to_markdown
 
 
 def test_best_and_second_are_marked_and_ties_share():

@@ -8,7 +8,7 @@ from scipy import stats
 
 from sizewise.study.statistics.components import Components, components, mean_squares
 from sizewise.study.statistics.interval import interval, resample
-from sizewise.study.statistics.plan import plan, power, seeds_needed, units_needed
+from sizewise.study.statistics.sample_size import groups_needed, power, sample_size, seeds_needed
 
 
 def drawn(rng, *shape, seed=1.0, unit=2.0, noise=3.0, mean=0.0):
@@ -22,14 +22,14 @@ def test_mean_squares_by_hand():
     squares = mean_squares(np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 8.0]]))
     assert squares.mean == 3.5
     assert squares.seed == pytest.approx(3 * (1.5**2 + 1.5**2) / 1)
-    assert squares.unit == pytest.approx(2 * (1.5**2 + 0.5**2 + 2**2) / 2)
+    assert squares.group == pytest.approx(2 * (1.5**2 + 0.5**2 + 2**2) / 2)
     assert squares.noise == pytest.approx(2 * (0.5**2 + 0.5**2 + 1**2) / 2)
 
 
 def test_components_are_found_in_a_large_study():
     parts = components(mean_squares(drawn(np.random.default_rng(0), 400, 1000)))
     assert parts.seed == pytest.approx(1, rel=0.2)
-    assert parts.unit == pytest.approx(4, rel=0.2)
+    assert parts.group == pytest.approx(4, rel=0.2)
     assert parts.noise == pytest.approx(9, rel=0.02)
 
 
@@ -112,8 +112,8 @@ def test_the_noise_is_counted_once():
     differences = drawn(np.random.default_rng(8), 30, 100, seed=0.3, unit=0.5, noise=5.0)
     squares = mean_squares(differences)
     found = interval(differences, replicates=2**15)
-    half = 2.01 * np.sqrt((squares.seed + squares.unit - squares.noise) / (30 * 100))
-    assert squares.noise > 0.6 * squares.unit  # else this could not see it
+    half = 2.01 * np.sqrt((squares.seed + squares.group - squares.noise) / (30 * 100))
+    assert squares.noise > 0.6 * squares.group  # else this could not see it
     assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.03)
 
 
@@ -153,31 +153,31 @@ def test_corrected_levels_hold_with_few_seeds(seeds):
     ("seeds", "difference", "level"), [(4, 1.5, 0.05), (10, 1.5, 0.05), (3, 5.0, 0.005), (2, 5.0, 0.05)]
 )
 def test_power_is_the_share_of_studies_that_show_the_difference(seeds, difference, level):
-    parts = Components(seed=1.0, unit=4.0, noise=9.0)
+    parts = Components(seed=1.0, group=4.0, noise=9.0)
     found = interval(drawn(np.random.default_rng(6), 800, seeds, 50, mean=difference))
     share = np.mean((found.p_value < level) & (found.estimate > 0))
     assert 0.2 < share < 0.95
-    assert power(parts, difference, seeds=seeds, units=50, level=level) == pytest.approx(share, abs=0.05)
+    assert power(parts, difference, seeds=seeds, groups=50, level=level) == pytest.approx(share, abs=0.05)
 
 
 def test_power_by_hand_with_noise_alone():
     """100 seeds, 50 units: the standard error is 3 / √5000, three of them less t_99 = 1.984 leave Φ(1.016)."""
-    found = power(Components(0.0, 0.0, 9.0), 9 / np.sqrt(5000), seeds=100, units=50)
+    found = power(Components(0.0, 0.0, 9.0), 9 / np.sqrt(5000), seeds=100, groups=50)
     assert found == pytest.approx(stats.norm.cdf(1.016), abs=0.01)
-    assert power(Components(0.0, 0.0, 0.0), 0.1, seeds=3, units=50) == 1
+    assert power(Components(0.0, 0.0, 0.0), 0.1, seeds=3, groups=50) == 1
 
 
 def test_what_is_needed_reaches_its_power_and_knows_the_limit():
-    parts = Components(seed=1.0, unit=4.0, noise=9.0)
-    needed = seeds_needed(parts, 1.5, units=50)
-    assert power(parts, 1.5, seeds=needed, units=50) >= 0.8 > power(parts, 1.5, seeds=needed - 1, units=50)
-    assert seeds_needed(parts, -1.5, units=50) == needed
-    assert seeds_needed(parts, 1.5, units=50, level=0.05 / 3) > needed
+    parts = Components(seed=1.0, group=4.0, noise=9.0)
+    needed = seeds_needed(parts, 1.5, groups=50)
+    assert power(parts, 1.5, seeds=needed, groups=50) >= 0.8 > power(parts, 1.5, seeds=needed - 1, groups=50)
+    assert seeds_needed(parts, -1.5, groups=50) == needed
+    assert seeds_needed(parts, 1.5, groups=50, level=0.05 / 3) > needed
     # with endless seeds the standard error is √(4 / 50) = 0.28, and 80 % power needs 2.8 of them: 0.79
-    assert seeds_needed(parts, 0.7, units=50) is None
+    assert seeds_needed(parts, 0.7, groups=50) is None
     # without a seed effect cases settle it: √((4 + 9/3) / G) = 0.7 / 2.8 at G = 112 if that were known; three seeds
     # cannot know it, so more are needed
-    few = units_needed(Components(0.0, 4.0, 9.0), 0.7, seeds=3)
+    few = groups_needed(Components(0.0, 4.0, 9.0), 0.7, seeds=3)
     assert 112 < few < 300
     found = interval(drawn(np.random.default_rng(7), 300, 3, few, seed=0.0, mean=0.7), replicates=4096)
     assert np.mean(found.p_value < 0.05) == pytest.approx(0.8, abs=0.08)
@@ -185,14 +185,18 @@ def test_what_is_needed_reaches_its_power_and_knows_the_limit():
 
 def test_a_plan_has_a_range_for_the_seeds_and_none_for_one_seed():
     squares = mean_squares(drawn(np.random.default_rng(10), 3, 50, seed=0.0) + np.array([[0.0], [3.0], [7.0]]))
-    found = plan(squares, difference=4.0, comparisons=3)
+    found = sample_size(squares, difference=4.0, comparisons=3)
     by_luck = [
-        seeds_needed(components(squares, luck=luck), 4.0, units=50, level=0.05 / 3) for luck in (0.5, 0.75, 0.25)
+        seeds_needed(components(squares, luck=luck), 4.0, groups=50, level=0.05 / 3) for luck in (0.5, 0.75, 0.25)
     ]
     assert [found.seeds, found.fewest_seeds, found.most_seeds] == by_luck
     assert found.fewest_seeds < found.seeds < found.most_seeds
-    assert found.units == units_needed(components(squares), 4.0, seeds=3, level=0.05 / 3)
+    assert found.groups == groups_needed(components(squares), 4.0, seeds=3, level=0.05 / 3)
     nothing = (None, None, None, None)
     single = mean_squares(drawn(np.random.default_rng(11), 1, 50))
-    for none in (plan(single, difference=2.0), plan(squares, difference=0.0), plan(squares, difference=np.inf)):
-        assert (none.seeds, none.fewest_seeds, none.most_seeds, none.units) == nothing
+    for none in (
+        sample_size(single, difference=2.0),
+        sample_size(squares, difference=0.0),
+        sample_size(squares, difference=np.inf),
+    ):
+        assert (none.seeds, none.fewest_seeds, none.most_seeds, none.groups) == nothing

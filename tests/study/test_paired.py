@@ -8,9 +8,9 @@ from statsmodels.stats.multitest import multipletests
 
 from sizewise.errors import BadInput
 from sizewise.study.results import results_of
-from sizewise.study.statistics.paired import compare, unit_differences
+from sizewise.study.statistics.paired import compare, group_differences
+from sizewise.study.statistics.setting_scores import arrange
 from sizewise.study.statistics.signed_rank import holm, rank_biserial, signed_rank_p, standardised_difference
-from sizewise.study.statistics.table import arrange
 
 NO = np.nan
 
@@ -57,7 +57,7 @@ def test_a_comparison_holds_the_difference_of_the_reported_means():
     assert (first.arm, second.arm, second.reference, second.comparisons) == ("Dice", "RCE", "CE", 2)
     assert second.estimate == pytest.approx(values["RCE"].mean() - values["CE"].mean())
     assert second.low < second.estimate < second.high
-    assert (second.seeds, second.cases, second.units) == (3, 40, 40)
+    assert (second.seeds, second.cases, second.groups) == (3, 40, 40)
     assert [first.p_holm, second.p_holm] == pytest.approx(holm(np.array([first.p_value, second.p_value])).tolist())
     averaged = values["RCE"].mean(axis=0) - values["CE"].mean(axis=0)
     assert second.wilcoxon_p == pytest.approx(stats.wilcoxon(averaged).pvalue)
@@ -86,9 +86,9 @@ def test_a_distance_is_better_when_it_is_smaller():
 def test_a_true_negative_beats_a_false_alarm_in_the_ranks():
     """Per case: 0.8 − 0.7; both empty: left out; flawless 1 against 0; 0 against flawless 1."""
     scores = scores_of({"A": [[0.8, NO, NO, 0.0]], "B": [[0.7, NO, 0.0, NO]]})
-    assert unit_differences(scores, 0, 1) == pytest.approx([0.1, 1, -1])
+    assert group_differences(scores, 0, 1) == pytest.approx([0.1, 1, -1])
     distances = scores_of({"A": [[5.0, NO, NO]], "B": [[7.0, NO, 90.0]]}, metric="hd95")
-    assert unit_differences(distances, 0, 1) == pytest.approx([-2, -90])
+    assert group_differences(distances, 0, 1) == pytest.approx([-2, -90])
 
 
 def test_patients_are_the_units_where_they_are_known():
@@ -99,7 +99,7 @@ def test_patients_are_the_units_where_they_are_known():
     scores = scores_of(values)
     groups = {"d": {case: f"p{index // 4}" for index, case in enumerate(scores.cases)}}
     (alone,), (together,) = compare(scores, reference="CE"), compare(scores, reference="CE", groups=groups)
-    assert (together.units, together.cases) == (20, 80)
+    assert (together.groups, together.cases) == (20, 80)
     assert together.estimate == pytest.approx(alone.estimate)
     assert (together.high - together.low) / (alone.high - alone.low) == pytest.approx(2, rel=0.2)
     assert together.wilcoxon_p > alone.wilcoxon_p

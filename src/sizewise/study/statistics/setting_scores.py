@@ -6,19 +6,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sizewise.errors import BadInput
+from sizewise.metrics.registry import Metric, find_metric
+from sizewise.study.labels import Labels, label_rows
 from sizewise.study.results import Results
-from sizewise.study.statistics.measures import Measure, measure
 
 
 @dataclass(frozen=True)
-class Scores:
+class SettingScores:
     """One metric of one data set and model.
 
     Attributes:
         data: the data set.
         model: the network.
-        measure: the metric.
-        arms: (A,) what is compared: a loss, or loss and weight where a loss has several.
+        metric: what was measured.
+        arms: (A,) the names of what is compared.
         seeds: (S,) as in the table, in their numerical order.
         cases: (C,) the cases that every run has, sorted.
         classes: (K,) the labels that are averaged.
@@ -29,7 +30,7 @@ class Scores:
 
     data: str
     model: str
-    measure: Measure
+    metric: Metric
     arms: tuple[str, ...]
     seeds: tuple[str, ...]
     cases: tuple[str, ...]
@@ -43,13 +44,6 @@ class Scores:
         if name not in self.arms:
             raise BadInput(f"statistics: wanted one of the losses {', '.join(self.arms)}, got '{name}'.")
         return self.arms.index(name)
-
-    def case_means(self) -> np.ndarray:
-        """(A, S, C): the mean over the classes that have a value in the case; NaN where none has. For plots."""
-        known = ~np.isnan(self.values)
-        total = np.where(known, self.values, 0).sum(axis=-1)
-        count = known.sum(axis=-1)
-        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
     def class_means(self) -> np.ndarray:
         """(A, S, K): the mean over the cases that have a value; NaN where none has."""
@@ -82,8 +76,8 @@ class Scores:
     def grouped(self, groups: Mapping[str, str] | None = None) -> np.ndarray:
         """(A, S, G): contributions of groups of cases, such as patients, with the same mean as those of the cases.
 
-        A group of n_g cases has v_g = m + (G / C) · Σ_{c in g} (v_c − m): the unit that is resampled is the group,
-        and what is estimated remains the mean over cases. Cases without a group stand alone.
+        A group of n_g cases has v_g = m + (G / C) · Σ_{c in g} (v_c − m): groups are
+        resampled, and what is estimated remains the mean over cases. Cases without a group stand alone.
         """
         values = self.contributions()
         codes = group_codes(self.cases, groups)
@@ -107,8 +101,14 @@ def group_codes(cases: Sequence[str], groups: Mapping[str, str] | None) -> np.nd
 
 
 def arrange(
-    results: Results, *, data: str, model: str, metric: str = "dsc", classes: Sequence[int] | None = None
-) -> Scores:
+    results: Results,
+    *,
+    data: str,
+    model: str,
+    metric: str = "dsc",
+    classes: Sequence[int] | None = None,
+    labels: Labels | None = None,
+) -> SettingScores:
     """Arrange the rows of one data set, model and metric.
 
     Args:
@@ -118,11 +118,13 @@ def arrange(
         metric: which metric; errors of size are taken without their sign.
         classes: the labels to average; None: all that are in the table. A class that some run has no value for is
             in no target (a region that is missed scores 0); it is left out and named in the notes.
+        labels: the arms of the whole table, as ``label_rows`` names them; None: they are named here.
 
     Raises:
         BadInput: no such rows, or two rows for the same loss, weight, seed, case and class.
     """
-    how = measure(metric)
+    how = find_metric(metric)
+    labels = labels or label_rows(results)
     columns = results.text
     rows = columns["data"].rows_with(data) & columns["model"].rows_with(model) & columns["metric"].rows_with(metric)
     if classes is not None:
@@ -133,40 +135,20 @@ def arrange(
             f"statistics: the table has no '{metric}' of data '{data}' and model '{model}'"
             f"{'' if classes is None else f' for the classes {list(classes)}'}."
         )
-    arms, arm_of = _arms(results, rows)
+    used, arm_of = np.unique(labels.arm_of[rows], return_inverse=True)  # in the order of the whole table
+    arms = tuple(labels.names[arm] for arm in used)
     seeds, seed_of = _coded(columns["seed"].words, columns["seed"].codes[rows], key=_seed_order)
     cases, case_of = _coded(columns["case"].words, columns["case"].codes[rows], key=str)
-    labels, class_of = np.unique(results.class_id[rows], return_inverse=True)
-    shape = len(arms), len(seeds), len(cases), len(labels)
+    class_ids, class_of = np.unique(results.class_id[rows], return_inverse=True)
+    shape = len(arms), len(seeds), len(cases), len(class_ids)
     places = np.ravel_multi_index((arm_of, seed_of, case_of, class_of), shape)
     _refuse_twice(results, rows, places)
     values, filled = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
-    values.flat[places] = np.abs(results.value[rows]) if how.absolute else results.value[rows]
+    values.flat[places] = np.abs(results.value[rows]) if how.signed else results.value[rows]
     filled.flat[places] = True
     present = np.asarray(filled.any(axis=(2, 3)))
-    scores = Scores(data, model, how, arms, seeds, cases, tuple(labels.tolist()), values, present)
+    scores = SettingScores(data, model, how, arms, seeds, cases, tuple(class_ids.tolist()), values, present)
     return _complete(scores, filled)
-
-
-def _arms(results: Results, rows: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-    """Name the arms: the loss, with its weight where it has several, or the run where no loss is known."""
-    loss, weight, run = (results.text[name] for name in ("loss", "weight", "run"))
-    keys = np.stack([loss.codes[rows], weight.codes[rows]])
-    unknown = np.array([word == "" for word in loss.words])[keys[0]]
-    keys[1] = np.where(unknown, -1 - run.codes[rows], keys[1])
-    pairs, first, arm_of = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    several = np.bincount(pairs[0], minlength=len(loss.words)) > 1
-    names = []
-    for column in order:
-        which, how = (int(code) for code in pairs[:, column])
-        if how < 0:
-            names.append(run.words[-1 - how] or "predictions")
-        else:
-            names.append(
-                loss.words[which] + (f" λ={weight.words[how]}" if several[which] and weight.words[how] else "")
-            )
-    return tuple(names), np.argsort(order)[arm_of.ravel()]
 
 
 def _coded(words: Sequence[str], codes: np.ndarray, *, key: object) -> tuple[tuple[str, ...], np.ndarray]:
@@ -194,7 +176,7 @@ def _refuse_twice(results: Results, rows: np.ndarray, places: np.ndarray) -> Non
         )
 
 
-def _complete(scores: Scores, filled: np.ndarray) -> Scores:
+def _complete(scores: SettingScores, filled: np.ndarray) -> SettingScores:
     """Keep the cases that every run has, and the classes that every run has a value for."""
     present, notes = scores.present, []
     in_run = np.asarray(filled.any(axis=3))
