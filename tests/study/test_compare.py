@@ -14,10 +14,10 @@ from sampling import EXHAUSTIVE
 from study.tiny_study import tiny_study
 
 from sizewise.errors import BadInput
-from sizewise.study.folder import read_study, run_state
 from sizewise.study.grid import plan_runs
+from sizewise.study.study_folder import read_study, run_status
 from sizewise.train.checkpoint import load_checkpoint
-from sizewise.train.task import make_model, make_task
+from sizewise.train.task import make_model
 
 PROGRAM = Path(__file__).with_name("tiny_study.py")
 
@@ -36,15 +36,15 @@ def runs(folder):
 def test_every_loss_and_seed_has_a_run_and_all_cases_are_in_the_results(finished):
     assert len(runs(finished)) == 2 * 2
     lines = (finished / "results.csv").read_text().splitlines()
-    # 60 test cases × 3 classes × 6 metrics, and 3 classes × 2 pooled ones, for each of 4 runs, after the header
-    assert len(lines) == 1 + 4 * (60 * 3 * 6 + 3 * 2)
+    # 60 test cases × 3 classes × 7 metrics, and 3 classes × 2 pooled ones, for each of 4 runs, after the header
+    assert len(lines) == 1 + 4 * (60 * 3 * 7 + 3 * 2)
 
 
 def test_losses_of_a_seed_start_from_the_same_weights(finished):
     """Paired: the plan of an epoch never asks for the loss (see test_train_plan), and neither do the weights."""
     by_loss = {run.config.loss: run for run in plan_runs(read_study(finished)) if run.config.seed == 1}
     assert set(by_loss) == {"CE", "RCE"}
-    models = [make_model(run.config, make_task(run.config, run.dataset), in_channels=1) for run in by_loss.values()]
+    models = [make_model(run.config, run.run.task, in_channels=1) for run in by_loss.values()]
     first, second = (list(model.state_dict().values()) for model in models)
     assert all(bool((a == b).all()) for a, b in zip(first, second, strict=True))
 
@@ -92,16 +92,16 @@ def test_a_run_that_fails_is_reported_and_the_others_go_on(tmp_path, monkeypatch
 
     original = worker.run_training
 
-    def failing(config, *arguments, **options):
-        if config.loss == "RCE":
+    def failing(run, **options):
+        if run.config.loss == "RCE":
             raise RunFailed("the loss became no number in epoch 1")
-        return original(config, *arguments, **options)
+        return original(run, **options)
 
     monkeypatch.setattr(worker, "run_training", failing)
     folder = tmp_path / "study"
     failed = tiny_study(folder, seeds="1")
     assert [run.config.loss for run in failed] == ["RCE"]
-    assert "no number" in run_state(folder / "runs" / failed[0].name).error
+    assert "no number" in run_status(folder / "runs" / failed[0].name).error
     assert "failed: the loss became no number" in capsys.readouterr().out
     monkeypatch.undo()
     assert tiny_study(folder, seeds="1") == []  # the next try removes the failure
@@ -122,7 +122,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys):
 
 def test_other_settings_in_the_same_folder_are_refused(finished):
     from sizewise.study.compare import compare
-    from sizewise.study.words import parse_study
+    from sizewise.study.study_words import parse_study
 
     config = parse_study({"data": "synthetic", "losses": "CE", "seeds": "1", "settings": ("epochs=3",)})
     with pytest.raises(BadInput, match=r"begun with other settings.*Use another `folder`"):

@@ -9,8 +9,7 @@ from sizewise.cli.flags import in_flags
 from sizewise.cli.show import show_next, show_table
 from sizewise.data.check import CheckResult
 from sizewise.data.dataset import Dataset
-from sizewise.data.split import split_cases
-from sizewise.data.summary import (
+from sizewise.data.size_table import (
     COLUMNS,
     percent,
     plot_sizes,
@@ -20,6 +19,7 @@ from sizewise.data.summary import (
     write_plot,
     write_sizes,
 )
+from sizewise.data.split import split_cases
 from sizewise.errors import BadInput
 from sizewise.wording import counted
 

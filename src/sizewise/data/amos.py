@@ -29,7 +29,7 @@ from sizewise.data.dataset_json import (
     stem_of,
     unique_names,
 )
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.volumes import VolumeReader
 from sizewise.errors import BadInput
 
@@ -55,7 +55,7 @@ def recognise(path: Path) -> bool:
     return (root / "imagesVa").is_dir() and any((root / "imagesTr").glob("amos_*.nii.gz"))
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Read the lists, or the folders where there is no dataset.json; no volume is decoded yet."""
     root = _root(path)
     labels = dict(enumerate(("background", *ORGANS)))

@@ -21,7 +21,7 @@ import numpy as np
 from sizewise.data.class_table import ClassTable, find_class_table, read_class_table
 from sizewise.data.file_names import is_jpeg
 from sizewise.data.label_rule import WHITE_THRESHOLD, LabelRule, describe_colours, pack_colours
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.pictures import read_label_picture
 from sizewise.errors import BadInput
 from sizewise.parallel import map_threads
@@ -89,7 +89,9 @@ def scan_masks(paths: Sequence[Path]) -> tuple[list[MaskValues], list[str]]:
     return masks, sorted(unreadable)
 
 
-def label_rule(paths: Sequence[Path], *, root: Path, options: Options) -> tuple[LabelRule, tuple[str, ...], list[str]]:
+def label_rule(
+    paths: Sequence[Path], *, root: Path, options: OpenOptions
+) -> tuple[LabelRule, tuple[str, ...], list[str]]:
     """The rule for a data set's masks, its class names and notes for the user.
 
     Args:
@@ -115,7 +117,7 @@ def label_rule(paths: Sequence[Path], *, root: Path, options: Options) -> tuple[
 
 
 def _rule_from_table(
-    table: ClassTable, path: Path, masks: Sequence[Path], options: Options
+    table: ClassTable, path: Path, masks: Sequence[Path], options: OpenOptions
 ) -> tuple[LabelRule, tuple[str, ...], list[str]]:
     by_colour = bool(table.colours) and (not table.values or read_label_picture(masks[0]).ndim == 3)
     if any(is_jpeg(mask) for mask in masks):
@@ -136,7 +138,7 @@ def _rule_from_table(
     return rule, table.names, notes
 
 
-def _rule_from_values(masks: list[MaskValues], options: Options) -> tuple[LabelRule, tuple[str, ...], list[str]]:
+def _rule_from_values(masks: list[MaskValues], options: OpenOptions) -> tuple[LabelRule, tuple[str, ...], list[str]]:
     _refuse_colours(masks)
     _refuse_grey_jpeg(masks)
     pool = sorted(set().union(*(mask.values for mask in masks)))
@@ -188,7 +190,7 @@ def _refuse_grey_jpeg(masks: list[MaskValues]) -> None:
         )
 
 
-def _what_is_wrong(values: list[int], options: Options) -> str:
+def _what_is_wrong(values: list[int], options: OpenOptions) -> str:
     below = [value for value in values if value != 255]
     if 255 in values and len(below) >= 2 and below == list(range(len(below))):
         return (

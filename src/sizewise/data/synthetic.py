@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from sizewise.data.dataset import Case, Dataset, Image, Reader, Subset
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.synthetic_scene import Scene, draw_image, draw_labels
 from sizewise.errors import BadInput
 from sizewise.files import replacing
@@ -35,10 +35,10 @@ def recognise(path: Path) -> bool:
     return str(path) in SCENES
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """The data set of ``options.seed``; another seed gives other cases.
 
-    >>> dataset = load(Path("synthetic"), options=Options())
+    >>> dataset = load(Path("synthetic"), options=OpenOptions())
     >>> dataset.reader.image(dataset.cases[0]).pixels.shape, dataset.classes[3]
     ((1, 64, 64), 'lesion')
     """

@@ -47,6 +47,23 @@ def make_fabric(config: RunConfig, runtime: Runtime) -> Fabric:
 
 
 @contextlib.contextmanager
+def cpu_threads(threads: int) -> Iterator[None]:
+    """Torch with so many threads within the block; 0: as it has them. Sums on a CPU depend on their number.
+
+    >>> with cpu_threads(1):
+    ...     torch.get_num_threads()
+    1
+    """
+    before = torch.get_num_threads()
+    if threads:
+        torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
 def ending_together(fabric: Fabric) -> Iterator[None]:
     """When the first process fails, those that it started end too: else they would wait for it in a collective."""
     try:

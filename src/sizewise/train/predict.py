@@ -14,15 +14,16 @@ from sizewise.metrics.cases_csv import score_rows, write_cases
 from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.progress import track
 from sizewise.train.config import RunConfig, Runtime
+from sizewise.train.datasets import full_path
 from sizewise.train.failures import explained_prediction
 from sizewise.train.machine import make_fabric
 from sizewise.train.plain_images import holds_images, plain_images
 from sizewise.train.preparation import Preparation
-from sizewise.train.resolve import full_path
+from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run import run_columns
 from sizewise.train.run_folder import read_config
 from sizewise.train.scoring import load_best, predict_cases
-from sizewise.train.task import make_task
+from sizewise.train.task import make_criterion, make_task
 from sizewise.wording import counted
 
 SUBSETS = ("test", "validation", "train", "unlabelled", "all")
@@ -36,7 +37,7 @@ def predict_folder(
     subset: str = "test",
     score: bool = False,
     device: str = "auto",
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> list[Path]:
     """Write a label map for each case; returns the files.
 
@@ -48,7 +49,7 @@ def predict_folder(
             "unlabelled", the cases without a target, such as those of a challenge's server; or "all".
         score: also write ``cases.csv``, with the scores of the cases that have a target.
         device: "auto", "cpu" or "cuda".
-        say: takes lines for the screen.
+        log: takes lines for the screen.
     """
     config = read_config(run)
     trained = read_problem(run)
@@ -89,8 +90,9 @@ def predict_folder(
             )
         )
         if score:
-            write_cases(out / "cases.csv", score_rows(scores, of=run_columns(config, task)))
-    say(f"{counted(len(files), 'label map')} of {', '.join(task.foreground)} → {out}")
+            columns = run_columns(ResolvedRun(config, task, make_criterion(config, task)))
+            write_cases(out / "cases.csv", score_rows(scores, of=columns))
+    log(f"{counted(len(files), 'label map')} of {', '.join(task.foreground)} → {out}")
     return files
 
 

@@ -19,6 +19,7 @@ import contextlib
 import hashlib
 import json
 import platform
+import re
 import shutil
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -90,6 +91,18 @@ def read_config(folder: Path) -> RunConfig:
 def settings_hash(folder: Path) -> str:
     """The hash of config.json as it stands: a later version of sizewise may know more settings than were written."""
     return hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()[:8]
+
+
+def run_name(config: RunConfig, data: str) -> str:
+    """DATA-MODEL-LOSS-SEED-HASH, in letters that every file system takes: what a run's folder is called."""
+    words = [data, config.model, config.loss, f"s{config.seed}", config.hash]
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
+
+
+def threads_begun_with(folder: Path) -> int:
+    """The number of CPU threads that a run began with; 0 where it has not begun. Resumed, it gives the same bits."""
+    path = folder / "versions.json"
+    return int(json.loads(path.read_text()).get("threads", 0)) if path.exists() else 0
 
 
 def is_finished(folder: Path) -> bool:

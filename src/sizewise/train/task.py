@@ -2,14 +2,12 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import nn
 
 from sizewise.criterion import Loss
 from sizewise.data.dataset import Case, Dataset
-from sizewise.data.recognise import open_dataset
 from sizewise.data.split import Split, split_cases
 from sizewise.errors import BadInput
 from sizewise.losses import loss
@@ -56,19 +54,6 @@ class Task:
                 "run in another `folder`."
             )
         return [by_name[name] for name in names]
-
-
-def open_data(config: RunConfig) -> Dataset:
-    """The data set that the settings name, read as they say."""
-    return open_dataset(
-        config.data,
-        name=config.data_name,
-        merge=config.merge,
-        classes_csv=Path(config.classes_csv) if config.classes_csv else None,
-        ignore_index=config.ignore_index,
-        seed=config.split_seed,
-        modality=config.modality,
-    )
 
 
 def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -> Task:

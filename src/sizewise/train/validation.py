@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from lightning_fabric import Fabric
+from torch import Tensor, nn
 
 from sizewise.criterion import Loss
 from sizewise.metrics.device_counts import count_channels, count_labels, values_of
@@ -40,6 +42,58 @@ class Validation:
         """Chooses the best checkpoint: the mean of ``dsc`` over the classes."""
         values = [value for value in self.dsc if not np.isnan(value)]
         return float(np.mean(values)) if values else 0.0
+
+
+def validate(
+    fabric: Fabric,
+    model: nn.Module,
+    store: Store,
+    criterion: Loss,
+    *,
+    input_scale: tuple[Tensor, Tensor],
+    patch: Sequence[int],
+    multiple: int,
+    batch_size: int,
+    first_class: int,
+) -> Validation:
+    """Every rank takes its share of the cases; all know the result.
+
+    ``model`` is not wrapped for DDP: that would exchange buffers in each forward pass, and wait for ranks that have
+    fewer cases. They are exchanged once here, so that all ranks judge the network that rank 0 saves.
+    """
+
+    def forward(images: Tensor) -> Tensor:
+        with fabric.autocast():
+            return model(images)
+
+    if fabric.world_size > 1:
+        for buffer in model.buffers():
+            if buffer.is_floating_point():
+                torch.distributed.broadcast(buffer, 0)
+    mine = range(fabric.global_rank, len(store), fabric.world_size) or range(1)
+    sums, counts = case_sums(
+        forward,
+        store,
+        criterion,
+        indices=mine,
+        input_scale=input_scale,
+        patch=patch,
+        multiple=multiple,
+        batch_size=batch_size,
+        device=fabric.device,
+        first_class=first_class,
+        what="Validating" if fabric.is_global_zero else "",
+    )
+    parts = [(list(mine), sums.cpu(), counts.cpu())]
+    if fabric.world_size > 1:
+        everyone: list[Any] = [None] * fabric.world_size
+        torch.distributed.all_gather_object(everyone, parts[0])
+        parts = everyone
+    owners = {index: (part, place) for part, (indices, _, _) in enumerate(parts) for place, index in enumerate(indices)}
+    chosen = [owners[index] for index in range(len(store))]
+    all_sums = torch.stack([parts[part][1][:, place] for part, place in chosen], 1)
+    all_counts = torch.stack([parts[part][2][place] for part, place in chosen])
+    return summarise(criterion, all_sums.to(fabric.device), all_counts)
 
 
 @torch.no_grad()

@@ -3,8 +3,8 @@
 import pytest
 
 from sizewise.errors import BadInput
-from sizewise.study.config import StudyConfig
-from sizewise.study.words import parse_study
+from sizewise.study.study_config import StudyConfig
+from sizewise.study.study_words import parse_study
 
 
 def test_flags_add_to_the_file_and_win(tmp_path):
@@ -32,9 +32,9 @@ def test_seeds_are_a_number_or_a_list():
     [
         ({"losses": "CE"}, "compare needs data: give `data=synthetic`"),
         ({"data": "synthetic"}, "compare needs losses: give `losses=CE,Dice,RCE`"),
-        ({"data": "synthetic", "losses": "CE", "seeds": "many"}, "seeds must be whole numbers, got 'many'"),
+        ({"data": "synthetic", "losses": "CE", "seeds": "many"}, "`seeds` must be a whole number, got 'many'"),
         ({"data": "synthetic", "losses": "CE", "seeds": "0"}, "at least one entry in seeds"),
-        ({"data": "synthetic", "losses": "CE", "weights": "a"}, "weights must be numbers, got 'a'"),
+        ({"data": "synthetic", "losses": "CE", "weights": "a"}, "`weights` must be a number, got 'a'"),
         ({"data": "synthetic", "losses": "CE,CE"}, "losses must differ from each other"),
         ({"data": "synthetic", "losses": "CE", "reference": "RCE"}, "reference must be one of CE, got 'RCE'"),
         ({"data": "synthetic", "losses": "CE", "settings": ("epoch=3",)}, "Did you mean 'epochs'"),
@@ -62,6 +62,12 @@ def test_a_file_with_an_unknown_key_is_refused(tmp_path):
         parse_study({}, tmp_path / "none.yaml")
 
 
+def test_one_seed_of_a_list_is_that_seed(tmp_path):
+    file = tmp_path / "study.yaml"
+    file.write_text("data: synthetic\nlosses: [CE]\nseeds: [5]\n")
+    assert parse_study({}, file).seeds == (5,)
+
+
 @pytest.mark.parametrize("seeds", ["3", "'3'", "[0, 1, 2]"])
 def test_seeds_of_a_file_are_a_number_or_a_list(tmp_path, seeds):
     file = tmp_path / "study.yaml"
@@ -85,12 +91,12 @@ def test_a_file_means_what_the_flags_mean(tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("settings: {epochs: two}", "epochs must be whole numbers, got 'two'"),
-        ("settings: {epochs: 2.5}", "epochs must be whole numbers, got"),
-        ("settings: {merge: perhaps}", "merge must be true or false, got 'perhaps'"),
+        ("settings: {epochs: two}", "`epochs` must be a whole number, got 'two'"),
+        ("settings: {epochs: 2.5}", "`epochs` must be a whole number, got"),
+        ("settings: {merge: perhaps}", "`merge` must be true or false, got 'perhaps'"),
         ("settings: [1, 2]", "settings must be lines of NAME: VALUE"),
-        ("seeds: [first]", "seeds must be whole numbers, got 'first'"),
-        ("weights: [high]", "weights must be numbers, got 'high'"),
+        ("seeds: [first]", "`seeds` must be a whole number, got 'first'"),
+        ("weights: [high]", "`weights` must be a number, got 'high'"),
     ],
 )
 def test_wrong_values_in_a_file_get_a_sentence(tmp_path, line, said):

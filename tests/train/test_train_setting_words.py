@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sizewise.errors import BadInput
-from sizewise.train.options import run_settings
+from sizewise.train.setting_words import run_settings
 
 
 def test_words_become_settings():

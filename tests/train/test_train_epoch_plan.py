@@ -6,7 +6,7 @@ import torch
 from train.tiny_runs import PHOTO, memory_dataset, numbered_dataset
 
 from sizewise.train.augment import AUGMENTATIONS
-from sizewise.train.plan import draw_plan
+from sizewise.train.epoch_plan import draw_plan
 from sizewise.train.store import load_store
 
 

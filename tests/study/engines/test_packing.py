@@ -3,7 +3,7 @@
 import pytest
 
 from sizewise.errors import BadInput
-from sizewise.study.packing import Memory, Moment, fits, gpu_for_another, parse_jobs
+from sizewise.study.engines.packing import Memory, Moment, fits, gpu_for_another, parse_jobs
 
 GIB = 2**30
 

@@ -11,7 +11,7 @@ import pytest
 from study.tiny_study import tiny_study
 
 pytest.importorskip("ray", reason="ray is not installed: pip install '.[ray]'")
-PROGRAM = Path(__file__).with_name("tiny_study.py")
+PROGRAM = Path(__file__).parents[1] / "tiny_study.py"
 
 
 def test_a_killed_worker_loses_nothing(tmp_path):

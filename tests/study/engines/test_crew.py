@@ -4,27 +4,32 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 import torch
-from study.tiny_study import tiny_study
+from study.tiny_study import SETTINGS, tiny_study
 
 from sizewise.errors import BadInput, RunFailed
-from sizewise.study import local, worker
-from sizewise.study.helper import start_helper, visible_gpu
-from sizewise.study.packing import Memory
+from sizewise.study import worker
+from sizewise.study.engines import crew
+from sizewise.study.engines.helper import start_helper, visible_gpu
+from sizewise.study.engines.packing import Memory
+from sizewise.study.grid import plan_runs
+from sizewise.study.study_folder import open_study
+from sizewise.study.study_words import parse_study
 from sizewise.train.config import Runtime
 
-PROGRAM = Path(__file__).with_name("tiny_study.py")
+PROGRAM = Path(__file__).parents[1] / "tiny_study.py"
 SHORT_HELPER = """
 import sys
-if "sizewise.study.helper" in sys.orig_argv:
+if "sizewise.study.engines.helper" in sys.orig_argv:
     from sizewise.errors import RunFailed
     from sizewise.study import worker
-    def run_training(config, *arguments, **options):
+    def run_training(run, **options):
         raise RunFailed("out of memory with batches of 8") from MemoryError()
     worker.run_training = run_training
 """
@@ -35,7 +40,7 @@ def alone(tmp_path_factory):
     """The study by one process: what "auto" means on a CPU."""
     folder = tmp_path_factory.mktemp("study") / "alone"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local, "start_helper", lambda *arguments, **options: pytest.fail("a helper was started"))
+        patch.setattr(crew, "start_helper", lambda *arguments, **options: pytest.fail("a helper was started"))
         assert tiny_study(folder, losses="CE", jobs="auto") == []
     return folder
 
@@ -67,9 +72,25 @@ def test_ctrl_c_ends_the_helpers(tmp_path):
 
 def test_a_helper_ends_when_its_parent_is_gone(tmp_path):
     helper = start_helper(tmp_path, Runtime(accelerator="cpu"), threads=1)
-    assert helper.stdin is not None
     helper.stdin.close()  # as the system does when the parent is killed
     assert helper.wait(60) == 1
+    helper.stdout.close()
+
+
+def test_a_helper_says_what_it_does_and_ends_when_there_is_nothing_more(tmp_path):
+    """Two runs are handed to it by name: it answers each epoch, and how the run ended; what was done before is skipped."""
+    config = parse_study({"data": "synthetic", "losses": "CE", "seeds": "1", "settings": SETTINGS})
+    (run,) = plan_runs(open_study(tmp_path / "study", config, command=""))
+    helper = start_helper(tmp_path / "study", Runtime(accelerator="cpu", save_seconds=0), threads=1)
+    helper.stdin.write(f"{run.name}\n{run.name}\n\n")
+    helper.stdin.flush()
+    lines = [line.split() for line in helper.stdout]
+    assert [line[0] for line in lines] == ["ready", "epoch", "epoch", "ended", "ended"]
+    assert {line[1] for line in lines[1:]} == {run.name}
+    assert all(float(line[2]) > 0 for line in lines[1:3])
+    assert [line[2] for line in lines[3:]] == ["finished", "skipped"]
+    assert helper.wait(60) == 0
+    helper.communicate()  # closes the pipes
 
 
 def test_a_run_that_does_not_fit_beside_others_is_repeated_alone(alone, tmp_path, monkeypatch, capfd):
@@ -78,19 +99,25 @@ def test_a_run_that_does_not_fit_beside_others_is_repeated_alone(alone, tmp_path
     (tmp_path / "sitecustomize.py").write_text(SHORT_HELPER)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr("study.tiny_study.Runtime", lambda **options: Runtime(**options | {"accelerator": "auto"}))
-    monkeypatch.setattr(local.torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(local, "available_cores", lambda: 4)
-    monkeypatch.setattr(local.Crew, "_device_memory", lambda crew, gpu: Memory(free=90, total=100, one=10))
-    monkeypatch.setattr(local.Crew, "_host_memory", lambda crew: Memory(free=90, total=100, one=10))
-    monkeypatch.setattr("sizewise.study.packing.STARTING_SECONDS", 0.0)
+    monkeypatch.setattr(crew.torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(crew, "available_cores", lambda: 4)
+    monkeypatch.setattr(crew.Crew, "_device_memory", lambda self, gpu: Memory(free=90, total=100, one=10))
+    monkeypatch.setattr(crew.Crew, "_host_memory", lambda self: Memory(free=90, total=100, one=10))
+    monkeypatch.setattr("sizewise.study.engines.packing.STARTING_SECONDS", 0.0)
     original, tried = worker.run_training, []
+    helper_ended, ended = threading.Event(), crew.Crew.ended
 
-    def unhurried(config, *arguments, **options):
-        original(config, *arguments, **options)
-        tried.append(config.seed)
-        if len(tried) == 1:  # the helper was started in this run's last lines
-            wait_for(lambda: list(folder.glob("runs/*/failed.json")))
+    def note_end(self, run, outcome):
+        ended(self, run, outcome)
+        if outcome == "crowded":
+            helper_ended.set()
 
+    def unhurried(run, **options):
+        original(run, **options)
+        tried.append(run.config.seed)
+        assert helper_ended.wait(120)  # the helper was started after this run's second epoch
+
+    monkeypatch.setattr(crew.Crew, "ended", note_end)
     monkeypatch.setattr(worker, "run_training", unhurried)
     assert tiny_study(folder, losses="CE", jobs="auto") == []
     assert tried == [0, 1]
@@ -160,7 +187,7 @@ def helpers_of(folder):
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
         except OSError:  # it ended while we looked
             continue
-        if b"sizewise.study.helper" in words and str(folder).encode() in words:
+        if b"sizewise.study.engines.helper" in words and str(folder).encode() in words:
             pids.append(int(entry.name))
     return pids
 
@@ -172,10 +199,10 @@ def test_whoever_meets_a_run_that_was_just_begun_leaves_its_files(tmp_path):
     from sizewise.train.run_folder import RunBusy, locked, open_run
 
     folder = tmp_path / "run"
-    config, dataset = resolve({"data": "synthetic", "epochs": 1, "precision": "float32"})
-    assert open_run(folder, config, resume=True)
+    found = resolve({"data": "synthetic", "epochs": 1, "precision": "float32"})
+    assert open_run(folder, found.config, resume=True)
     with locked(folder), pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "open_run", lambda *arguments, **options: True)  # it looked before the other wrote
         with pytest.raises(RunBusy):
-            run.run_training(config, dataset, folder=folder, runtime=Runtime(accelerator="cpu"), resume=True)
+            run.run_training(found, folder=folder, runtime=Runtime(accelerator="cpu"), resume=True)
     assert (folder / "config.json").exists()

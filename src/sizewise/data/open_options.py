@@ -7,7 +7,7 @@ from sizewise.errors import BadInput
 
 
 @dataclass(frozen=True)
-class Options:
+class OpenOptions:
     """How to read a data set, where its layout leaves a choice.
 
     Attributes:
@@ -17,7 +17,7 @@ class Options:
         seed: of whatever is drawn at random (synthetic images).
         modality: what the channels are, such as ``("CT",)``, where the data set's own files do not say.
 
-    >>> Options(merge=True).ignore_index is None
+    >>> OpenOptions(merge=True).ignore_index is None
     True
     """
 
@@ -28,18 +28,18 @@ class Options:
     modality: tuple[str, ...] = ()
 
 
-def refuse_unused(options: Options, *, where: str, used: tuple[str, ...]) -> None:
+def refuse_unused(options: OpenOptions, *, where: str, used: tuple[str, ...]) -> None:
     """Say so when an option is given that the layout has no use for, instead of going on without it.
 
     The seed is never refused: every run has one.
 
-    >>> refuse_unused(Options(merge=True), where="kvasir-seg", used=("merge",))
-    >>> refuse_unused(Options(ignore_index=255), where="kvasir-seg", used=("merge",))  # doctest: +ELLIPSIS
+    >>> refuse_unused(OpenOptions(merge=True), where="kvasir-seg", used=("merge",))
+    >>> refuse_unused(OpenOptions(ignore_index=255), where="kvasir-seg", used=("merge",))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     sizewise.errors.BadInput: kvasir-seg: `ignore_index` has no use here; leave it out, or read the masks as they come \
 with `name=folder`.
     """
-    for field in fields(Options):
+    for field in fields(OpenOptions):
         given = getattr(options, field.name) != field.default
         if given and field.name not in (*used, "seed"):
             raise BadInput(

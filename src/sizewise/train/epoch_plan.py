@@ -14,7 +14,7 @@ from sizewise.train.store import Store
 
 
 @dataclass(frozen=True)
-class Plan:
+class EpochPlan:
     """The draws of one epoch, for (steps, batch) samples.
 
     Attributes:
@@ -29,10 +29,10 @@ class Plan:
     motions: np.ndarray
     colours: np.ndarray
 
-    def share(self, rank: int, ranks: int) -> "Plan":
+    def share(self, rank: int, ranks: int) -> "EpochPlan":
         """What one of several processes takes of each batch."""
         parts = (self.cases, self.origins, self.motions, self.colours)
-        return self if ranks == 1 else Plan(*(np.ascontiguousarray(part[:, rank::ranks]) for part in parts))
+        return self if ranks == 1 else EpochPlan(*(np.ascontiguousarray(part[:, rank::ranks]) for part in parts))
 
 
 def draw_plan(
@@ -46,7 +46,7 @@ def draw_plan(
     oversample: float,
     augmentation: Augmentation,
     spacing: Sequence[float],
-) -> Plan:
+) -> EpochPlan:
     """Draw one epoch. ``steps`` = 0 is one pass over the cases; what is left of the last batch waits for the next."""
     generator = np.random.Generator(np.random.Philox(key=[seed, epoch]))
     steps = steps or max(1, len(store) // batch_size)
@@ -63,7 +63,7 @@ def draw_plan(
     dims = len(size)
     motions = draw_motions(generator, augmentation, samples, size, np.asarray(spacing, float))
     colours = draw_colours(generator, augmentation, samples, store.channels)
-    return Plan(
+    return EpochPlan(
         order.reshape(grid),
         origins.reshape(*grid, dims),
         motions.astype(np.float32).reshape(*grid, dims, dims + 1),

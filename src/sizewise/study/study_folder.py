@@ -5,7 +5,7 @@
 | study.json | the study's settings, and the commands that reproduce it |
 | runs/NAME/ | a run folder each; see ``sizewise.train.run_folder`` |
 | runs/NAME/failed.json | why a run could not be finished; the next try removes it |
-| groups.json | the patient or video of each case, where known |
+| groups.json | the group of each case (a patient, a video), where known |
 | results.csv | the cases of all finished runs, in the order of the study |
 | report.html, … | made from the above |
 | study.lock | held while study.json is changed, so that two processes can add to a study at once |
@@ -20,8 +20,9 @@ from typing import Literal
 
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
-from sizewise.study.config import StudyConfig
-from sizewise.study.grid import PlannedRun, loss_settings, plan_runs
+from sizewise.metrics.cases_csv import join_cases
+from sizewise.study.grid import PlannedRun
+from sizewise.study.study_config import StudyConfig
 from sizewise.train.history import read_history
 from sizewise.train.run_folder import is_finished
 
@@ -29,7 +30,7 @@ LOCK = "study.lock"
 
 
 @dataclass(frozen=True)
-class RunState:
+class RunStatus:
     """Where a run stands.
 
     Attributes:
@@ -45,8 +46,15 @@ class RunState:
     error: str = ""
 
 
-def open_study(folder: Path, config: StudyConfig, *, command: str) -> StudyConfig:
-    """Make the folder, or add to the study that it holds; returns the study as it is from now on."""
+def open_study(folder: Path, config: StudyConfig, *, command: str, threads: int = 0) -> StudyConfig:
+    """Make the folder, or add to the study that it holds; returns the study as it is from now on.
+
+    Args:
+        folder: of the study.
+        config: the study, or what is added to it.
+        command: the command line, for the report.
+        threads: that a new study's runs get; one that was begun keeps its own, as sums on a CPU depend on it.
+    """
     path = folder / "study.json"
     new = not path.exists() and not (folder / LOCK).exists()
     if new and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -57,13 +65,15 @@ def open_study(folder: Path, config: StudyConfig, *, command: str) -> StudyConfi
         raise BadInput(f"`folder` {folder} cannot be made: {error.strerror or error}. Name another folder.") from error
     with _alone(folder):
         (folder / "runs").mkdir(exist_ok=True)
-        commands = [command]
+        commands, before = [command], None
         if path.exists():
             config = read_study(folder).joined(config)
-            commands = [*json.loads(path.read_text()).get("commands", []), command]
+            before = json.loads(path.read_text())
+            commands = [*before.get("commands", []), command]
         content = json.loads(config.to_json())
         content |= {"name": folder.resolve().name, "commands": list(dict.fromkeys(commands))}
         content["reference"] = config.reference or config.losses[0]
+        content["threads"] = threads if before is None else before.get("threads", threads)
         write_whole(path, json.dumps(content, indent=1))
     return config
 
@@ -89,33 +99,29 @@ def read_study(folder: Path) -> StudyConfig:
         raise BadInput(f"'{path}' cannot be read: {error}.") from error
 
 
-def run_state(folder: Path) -> RunState:
+def study_threads(folder: Path) -> int:
+    """CPU threads of each run, as the study began; 0: as torch has them."""
+    return int(json.loads((folder / "study.json").read_text()).get("threads", 0))
+
+
+def run_status(folder: Path) -> RunStatus:
     """What a run's files say of it."""
     if is_finished(folder):
         return _with_history(folder, "finished")
     with contextlib.suppress(FileNotFoundError):  # the next try removes it, perhaps just now
-        return RunState("failed", error=json.loads((folder / "failed.json").read_text())["error"])
-    return _with_history(folder, "begun") if (folder / "config.json").exists() else RunState("waiting")
+        return RunStatus("failed", error=json.loads((folder / "failed.json").read_text())["error"])
+    return _with_history(folder, "begun") if (folder / "config.json").exists() else RunStatus("waiting")
 
 
-def _with_history(folder: Path, word: Literal["begun", "finished"]) -> RunState:
+def _with_history(folder: Path, word: Literal["begun", "finished"]) -> RunStatus:
     path = folder / "history.csv"
     rows = read_history(path) if path.exists() else []
-    return RunState(word, epoch=int(rows[-1]["epoch"]) if rows else 0, seconds=sum(row["seconds"] for row in rows))
-
-
-def runs_of(folder: Path, runs: list[PlannedRun]) -> list[PlannedRun]:
-    """The runs of the study as it is now: another process may have added to it since ``runs`` were planned."""
-    if not (folder / "study.json").exists():
-        return runs
-    study = read_study(folder)
-    count = len(study.data) * len(study.models or (None,)) * len(study.seeds) * len(loss_settings(study))
-    return runs if count == len(runs) else plan_runs(study)
+    return RunStatus(word, epoch=int(rows[-1]["epoch"]) if rows else 0, seconds=sum(row["seconds"] for row in rows))
 
 
 def write_groups(folder: Path, runs: list[PlannedRun]) -> None:
-    """The patient or video of each case, where a data set knows it: statistics resample these, not single frames."""
-    by_data = {run.dataset.name: run.dataset for run in runs_of(folder, runs)}
+    """The group of each case, where a data set knows it: statistics resample patients and videos, not frames."""
+    by_data = {run.dataset.name: run.dataset for run in runs}
     groups = {
         name: {case.name: case.group for case in dataset.cases if case.group} for name, dataset in by_data.items()
     }
@@ -125,15 +131,11 @@ def write_groups(folder: Path, runs: list[PlannedRun]) -> None:
 def write_results(folder: Path, runs: list[PlannedRun]) -> Path:
     """Join the tables of the finished runs, in the order of the study."""
     path = folder / "results.csv"
-    lines: list[str] = []
-    for run in runs_of(folder, runs):
-        cases = folder / "runs" / run.name / "cases.csv"
-        if cases.exists():
-            header, *rows = cases.read_text(encoding="utf-8").splitlines(keepends=True)
-            lines += rows if lines else [header, *rows]
-    if not lines:
+    tables = [folder / "runs" / run.name / "cases.csv" for run in runs]
+    finished = [table for table in tables if table.exists()]
+    if not finished:
         raise BadInput(
             f"no run of {folder} was finished, so there are no results. The errors are in runs/*/failed.json."
         )
-    write_whole(path, "".join(lines))
+    join_cases(path, finished)
     return path

@@ -7,7 +7,7 @@ import pytest
 
 from sizewise.data.check import CaseSizes
 from sizewise.data.dataset import Dataset
-from sizewise.data.summary import (
+from sizewise.data.size_table import (
     bars,
     class_sizes,
     percent,

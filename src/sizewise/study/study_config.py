@@ -64,6 +64,10 @@ class StudyConfig:
         values["settings"] = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in pairs)
         return StudyConfig(**values)
 
+    def has_runs_of(self, other: "StudyConfig") -> bool:
+        """Whether both have the same runs; which loss is the reference does not matter for that."""
+        return self.settings == other.settings and all(getattr(self, name) == getattr(other, name) for name in LISTS)
+
     def joined(self, other: "StudyConfig") -> "StudyConfig":
         """This study with what ``other`` adds: a loss, a seed, a data set. Protocols must agree."""
         if self.settings != other.settings:
