@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sizewise.study.statistics.components import Components, components, mean_squares
+from sizewise.study.statistics.critical_value import combined_t
 from sizewise.study.statistics.interval import interval, resample
 from sizewise.study.statistics.sample_size import groups_needed, power, sample_size, seeds_needed
 
@@ -127,11 +128,19 @@ def test_one_seed_resamples_cases_alone_and_constants_are_not_luck():
     assert constant.p_value < 0.001
 
 
-def test_many_cases_are_resampled_in_pieces_with_the_same_spread():
+def test_many_cases_are_resampled_in_pieces_with_the_same_result(monkeypatch):
+    """5,000 cases: the weights are drawn in pieces. The pieces are one stream, and the spread is that of the formula."""
+    from sizewise.study.statistics import interval as module
+
     differences = np.random.default_rng(4).standard_normal((3, 5000))
     found = interval(differences)
-    assert found.high - found.low == pytest.approx(2 * 1.96 / np.sqrt(3 * 5000), rel=0.6)
+    assert module._CHUNK < 5000 * 8192 // 2  # else there is one piece
+    monkeypatch.setattr(module, "_CHUNK", 10**9)
     assert np.array_equal(interval(differences), found)
+    squares = mean_squares(differences)
+    total = squares.seed + max(0.0, squares.group - squares.noise)
+    critical = combined_t(squares.seed / total, *stats.t.ppf(0.975, [2, 4999]))
+    assert found.high - found.low == pytest.approx(2 * critical * np.sqrt(total / (3 * 5000)), rel=0.03)
 
 
 @pytest.mark.parametrize(("seeds", "seed"), [(3, 0.2), (3, 3.0), (5, 1.0)])

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -43,8 +42,10 @@ def show_page(page: "Page") -> None:
         for text, style in ((group.title, "underline"), (group.lead, "bold")):
             if text:
                 console.print(Text(text, style=style))
+        bullets = Table.grid(padding=(0, 1))
         for sentence in (*group.claims, *group.sentences):
-            console.print(Padding(Text(f"• {sentence}"), (0, 0, 0, 1)))
+            bullets.add_row(" •", Text(sentence))
+        console.print(bullets)
     for alert in page.alerts:
         console.print(Text(alert, style="yellow"))
     for table in page.score_tables:

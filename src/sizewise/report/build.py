@@ -3,14 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
-from sizewise.metrics.arms import arm_of
 from sizewise.progress import track
 from sizewise.report.chart import Figure, LeftOut
-from sizewise.report.conclusions import Conclusions, conclude
 from sizewise.report.cost_table import cost_table
 from sizewise.report.draw import draw
 from sizewise.report.figures.critical import critical
@@ -23,39 +20,17 @@ from sizewise.report.figures.radar import radar
 from sizewise.report.figures.size_agreement import size_agreement
 from sizewise.report.figures.validation_curves import validation_curves
 from sizewise.report.figures.weights import temperature_curves, weight_curves
+from sizewise.report.findings import Findings, read_findings
 from sizewise.report.formatted_table import to_csv, to_latex
 from sizewise.report.gallery import ERROR_COLOURS, GALLERY_NOTE, ShownCase, page_gallery, shown_cases
-from sizewise.report.label_map_study import LABEL_MAPS
 from sizewise.report.markdown import report_markdown
 from sizewise.report.page import Page, figure_sections, render
 from sizewise.report.paper import paper_note, paper_tables
 from sizewise.report.protocol import protocol_facts, protocol_tables, study_commands
-from sizewise.report.saved import Run, read_groups, read_run, read_study_json, run_columns, run_folders
+from sizewise.report.saved import Run
 from sizewise.report.score_tables import class_tables, score_tables
-from sizewise.report.scores import Scores, label_results
-from sizewise.report.true_sizes import TrueSizes, true_sizes
-from sizewise.study.results import read_results
+from sizewise.report.scores import Scores
 from sizewise.wording import counted
-
-
-@dataclass(frozen=True)
-class Findings:
-    """All that figures and tables are made from.
-
-    Attributes:
-        study: what study.json holds.
-        scores: the table of results.
-        sizes: the true sizes in it.
-        runs: the run folders.
-        conclusions: what the statistics say.
-    """
-
-    study: Mapping[str, Any]
-    scores: Scores
-    sizes: TrueSizes
-    runs: Sequence[Run]
-    conclusions: Conclusions
-
 
 FIGURES: dict[str, Callable[[Findings], Figure | LeftOut]] = {  # in the order of the page
     "differences": lambda found: differences(found.conclusions.comparisons, found.scores.arm_names),
@@ -108,20 +83,6 @@ def assemble(study: Path, *, reference: str = "", metric: str = "dsc", command: 
     return Report(make_page(found, figures, shown, study=study, command=command), figures, shown)
 
 
-def read_findings(study: Path, *, reference: str = "", metric: str = "dsc") -> Findings:
-    """Read a study, name its arms once for all, and conclude."""
-    settings = read_study_json(study)
-    folders = list(run_folders(study))
-    waiting = [arm_of(run_columns(one)) for one in folders if not (one / "cases.csv").exists()]
-    from_elsewhere = settings.get("source") == LABEL_MAPS
-    scores = label_results(read_results(study / "results.csv"), from_elsewhere=from_elsewhere, also=waiting)
-    runs = [read_run(one, name=scores.name_run) for one in folders]
-    name_classes(scores, runs, settings)
-    usual = str(settings.get("reference", ""))
-    conclusions = conclude(scores, reference=reference, usual=usual, groups=read_groups(study), metric=metric)
-    return Findings(settings, scores, true_sizes(scores), runs, conclusions)
-
-
 def make_page(
     found: Findings,
     figures: Sequence[Figure | LeftOut],
@@ -158,16 +119,6 @@ def make_page(
         protocol_tables=protocol_tables(runs),
         methods=conclusions.methods,
     )
-
-
-def name_classes(scores: Scores, runs: Sequence[Run], study: Mapping[str, Any]) -> None:
-    """Class names as the runs know them; a study of label maps may have them in study.json."""
-    for setting, name in enumerate(scores.settings):
-        named = {int(key): str(value) for key, value in dict(study.get("class_names", {})).items()}
-        for run in runs:
-            if run.setting == name:
-                named |= run.classes
-        scores.class_names.update({(setting, class_id): word for class_id, word in named.items()})
 
 
 def write_report(report: Report, out: Path, *, every_view: bool = False) -> Path:

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sizewise.errors import BadInput
-from sizewise.metrics.registry import Metric, find_metric
-from sizewise.report.formatted_table import Cell, Table
-from sizewise.report.ranking import FEW_SEEDS, rank_losses, ranking_said, ranking_table
+from sizewise.metrics.registry import find_metric
+from sizewise.report.comparison_table import comparison_table
+from sizewise.report.formatted_table import Table
+from sizewise.report.ranking import FEW_SEEDS, rank_losses, ranking_table, ranking_verdict
 from sizewise.report.scores import Scores
-from sizewise.report.verdict import VerdictGroup, say, say_of_predictions, shown_of_predictions
+from sizewise.report.verdict import VerdictGroup, verdict_of, verdict_of_predictions
 from sizewise.study.statistics.paired import Comparison, compare
-from sizewise.study.statistics.sample_size import SampleSize
 from sizewise.study.statistics.setting_scores import SettingScores, arrange
 
 METHODS = (
@@ -76,7 +76,7 @@ def conclude(
         usual = ""
     chosen = choose_reference(scores, reference or usual)
     by_setting = _comparisons(arranged, chosen, groups, notes)
-    verdict = [_said(name if len(arranged) > 1 else "", chosen, found, scores) for name, found in by_setting.items()]
+    verdict = [_verdict(name if len(arranged) > 1 else "", chosen, found, scores) for name, found in by_setting.items()]
     if not verdict:
         only = f"no data set has {chosen} and another {scores.what}"
         if len(scores.arm_names) == 1:
@@ -84,14 +84,14 @@ def conclude(
         verdict = [VerdictGroup("", f"Nothing to compare: {only}.")]
     if notes:
         verdict.append(VerdictGroup("", "", (), notes))
-    tables = [_table(by_setting, chosen, scores, how)] if by_setting else []
+    tables = [comparison_table(by_setting, chosen, scores, how)] if by_setting else []
     ranking = rank_losses(list(arranged.values()), groups)
     if ranking is not None:
         seeds = min(len(one.seeds) for one in arranged.values())
         if len(ranking.data) > 1 or seeds >= FEW_SEEDS:  # else it is the order of the scores, with shares too sure
             tables.append(ranking_table(ranking, seeds=seeds, what=scores.what, label=how.label))
         if len(ranking.data) > 1:
-            verdict.insert(0, ranking_said(ranking, seeds=seeds))
+            verdict.insert(0, ranking_verdict(ranking, seeds=seeds))
     return Conclusions(verdict, tables, by_setting, list(arranged.values()))
 
 
@@ -138,65 +138,7 @@ def arms_of(scores: Scores, wanted: str) -> list[str]:
     return [name for name, arm in zip(scores.arm_names, scores.arms, strict=True) if arm.loss == wanted]
 
 
-def _shown(one: Comparison, scores: Scores) -> bool:
-    """Predictions from elsewhere are judged as such where there is one set of each; see ``say_of_predictions``."""
-    return shown_of_predictions(one) if scores.from_elsewhere and one.seeds == 1 else one.shown
-
-
-def _said(title: str, reference: str, found: Sequence[Comparison], scores: Scores) -> VerdictGroup:
+def _verdict(title: str, reference: str, found: Sequence[Comparison], scores: Scores) -> VerdictGroup:
     if scores.from_elsewhere and all(one.seeds == 1 for one in found):
-        return say_of_predictions(title, reference, found)
-    return say(title, reference, found, what=scores.what)
-
-
-def _table(by_setting: Mapping[str, Sequence[Comparison]], reference: str, scores: Scores, how: Metric) -> Table:
-    rows = []
-    for setting, found in by_setting.items():
-        for one in found:
-            scale = one.metric.scale
-            rows.append(
-                [
-                    Cell(setting),
-                    Cell(one.arm),
-                    Cell(_signed(scale * one.estimate), scale * one.estimate),
-                    Cell(f"{_signed(scale * one.low)} to {_signed(scale * one.high)}", scale * one.low),
-                    Cell("yes" if _shown(one, scores) else "no"),
-                    Cell(_p(one.p_holm), one.p_holm),
-                    Cell(_p(one.wilcoxon_holm), one.wilcoxon_holm),
-                    Cell(_signed(one.rank_biserial), one.rank_biserial),
-                    Cell("–" if one.standardised is None else _signed(one.standardised), one.standardised),
-                    Cell(str(one.seeds), one.seeds),
-                    Cell(_seeds(one.needed), one.needed.seeds),
-                ]
-            )
-    columns = ["data", scores.what, how.difference, "95 % interval", "shown", "p (Holm)", "Wilcoxon p (Holm)"]
-    columns += ["rank-biserial", "effect size", "seeds", "seeds needed"]
-    note = (
-        f"Rank-biserial is from −1 to 1, positive where the {scores.what} is better; effect size is the mean "
-        "difference over its standard deviation between cases. Seeds needed: in all, with 80 % chance, if the "
-        "difference is as large as it looks; a range, since few seeds know their own spread only roughly."
-    )
-    return Table("comparisons", f"Each {scores.what} minus {reference}", columns, rows, note, heads=2)
-
-
-def _signed(value: float) -> str:
-    text = f"{value:+.2f}"
-    return (text[1:] if float(text) == 0 else text).replace("-", "−")
-
-
-def _seeds(needed: SampleSize) -> str:
-    """How many in all.
-
-    >>> [_seeds(SampleSize(0.1, *needed)) for needed in ((5, 4, 13), (5, 4), (3, 3, 3), ())]
-    ['4 to 13', 'from 4', '3', '–']
-    """
-    if needed.seeds is None:
-        return "–"
-    fewest = needed.seeds if needed.fewest_seeds is None else needed.fewest_seeds
-    if needed.most_seeds is None:
-        return f"from {fewest}"
-    return str(fewest) if fewest == needed.most_seeds else f"{fewest} to {needed.most_seeds}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+        return verdict_of_predictions(title, reference, found)
+    return verdict_of(title, reference, found, what=scores.what)

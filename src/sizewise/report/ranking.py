@@ -19,7 +19,7 @@ def rank_losses(arranged: Sequence[SettingScores], groups: Mapping[str, Mapping[
         return None
 
 
-def ranking_said(ranking: Ranking, *, seeds: int) -> VerdictGroup:
+def ranking_verdict(ranking: Ranking, *, seeds: int) -> VerdictGroup:
     """The ranking over several data sets in words."""
     lead = (
         f"Over {len(ranking.data)} data sets {ranking.arms[0]} has the best mean rank: {ranking.mean_ranks[0]:.2f} "

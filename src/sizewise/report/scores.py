@@ -8,8 +8,8 @@ import numpy as np
 from sizewise.errors import BadInput
 from sizewise.metrics.arms import Arm, arm_of
 from sizewise.metrics.cases_csv import POOLED_CASE, RunColumns
-from sizewise.study.labels import Labels, label_rows
 from sizewise.study.results import Results
+from sizewise.study.row_labels import Labels, label_rows
 
 
 @dataclass(frozen=True)

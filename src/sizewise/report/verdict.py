@@ -32,7 +32,7 @@ class VerdictGroup:
     details: str = "Notes"
 
 
-def say(title: str, reference: str, found: Sequence[Comparison], *, what: str = "loss") -> VerdictGroup:
+def verdict_of(title: str, reference: str, found: Sequence[Comparison], *, what: str = "loss") -> VerdictGroup:
     """What the comparisons with the reference show on one data set and model; ``what`` is compared, loss or model."""
     spoken = verdicts(found)
     better = [one.comparison.arm for one in spoken if one.kind == BETTER]
@@ -46,7 +46,7 @@ def say(title: str, reference: str, found: Sequence[Comparison], *, what: str = 
     return VerdictGroup(title, _lead(better, worse, reference, what), claims, others, CANNOT)
 
 
-def say_of_predictions(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGroup:
+def verdict_of_predictions(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGroup:
     """The same for one set of predictions each, made elsewhere: which of them fits new cases better can be shown.
 
     With one training run nothing can be said of the recipe behind it, but somebody who chooses between two sets of

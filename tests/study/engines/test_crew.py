@@ -60,13 +60,14 @@ def test_a_helper_that_is_killed_loses_nothing(alone, tmp_path):
 def test_ctrl_c_ends_the_helpers(tmp_path):
     """It goes to the parent alone: a helper is in a session of its own."""
     folder = tmp_path / "study"
-    with started(folder, "jobs=2") as process:
+    with started(folder, "jobs=2", "seeds=8") as process:  # sixteen runs: it is not done by then
         wait_for(lambda: helpers_of(folder), process)
         wait_for(lambda: list(folder.glob("runs/*/history.csv")), process)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
     assert process.returncode not in (0, None), output
     assert helpers_of(folder) == []
+    assert "repeated alone" not in output  # its run is unfinished, not failed
     assert "keeps what was done" in output
 
 

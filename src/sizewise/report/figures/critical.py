@@ -40,11 +40,11 @@ def diagram(found: CriticalDifference, arm_names: Sequence[str]) -> Figure:
         level = -(0.55 + 0.3 * bars) - 0.55 * (at if on_left else count - 1 - at)
         end = 1 - room if on_left else count + room
         style = list(arm_names).index(arm) if arm in arm_names else -1
-        says = f"{arm}: mean rank {rank:.2f} over {found.data_sets} data sets"
+        tips = f"{arm}: mean rank {rank:.2f} over {found.data_sets} data sets"
         marks.append(
-            Mark("line", numbers([rank, rank, end]), [0.0, level, level], arm, style, listed=False, text=[says] * 3)
+            Mark("line", numbers([rank, rank, end]), [0.0, level, level], arm, style, listed=False, text=[tips] * 3)
         )
-        marks.append(Mark("points", numbers([rank]), [0.0], arm, style, text=[says], listed=False))
+        marks.append(Mark("points", numbers([rank]), [0.0], arm, style, text=[tips], listed=False))
         at_side = end - 0.05 if on_left else end + 0.05
         marks.append(
             Mark(
@@ -58,8 +58,8 @@ def diagram(found: CriticalDifference, arm_names: Sequence[str]) -> Figure:
     stop = min(1 + found.distance, count + 0.4)
     marks.append(Mark("line", numbers([1, stop]), [0.85, 0.85]))
     marks += [Mark("line", numbers([x, x]), [0.75, 0.95]) for x in (1, stop)]
-    says = f"critical difference {found.distance:.2f}"
-    marks.append(Mark("words", numbers([(1 + stop) / 2]), [1.15], text=[says], anchor="middle"))
+    tips = f"critical difference {found.distance:.2f}"
+    marks.append(Mark("words", numbers([(1 + stop) / 2]), [1.15], text=[tips], anchor="middle"))
     lowest = -(0.9 + 0.3 * bars) - 0.55 * (left - 1)
     panel = Panel(
         marks, bare=True, stretch=True, x_range=(1 - 0.75 * count, count + 0.75 * count), y_range=(lowest, 1.4)

@@ -24,14 +24,14 @@ def differences(found: Mapping[str, Sequence[Comparison]], arm_names: Sequence[s
         for at, one in enumerate(comparisons):
             scale = one.metric.scale
             estimate, low, high = (scale * value for value in (one.estimate, one.low, one.high))
-            says = (
+            tips = (
                 f"{one.arm} − {one.reference}: {estimate:+.2f} {one.metric.difference}\n95 % interval {low:+.2f} to "
                 f"{high:+.2f}\np = {one.p_holm:.3g} (Holm)"
             )
             style = list(arm_names).index(one.arm) if one.arm in arm_names else -1
             marks.append(
                 Mark(
-                    "points", [float(at)], numbers([estimate]), one.arm, style, numbers([low]), numbers([high]), [says]
+                    "points", [float(at)], numbers([estimate]), one.arm, style, numbers([low]), numbers([high]), [tips]
                 )
             )
             rows.append([setting, one.arm, one.reference, one.estimate, one.low, one.high, one.p_value, one.p_holm])

@@ -76,13 +76,13 @@ def _violin(at: int, style: int, name: str, values: np.ndarray, quartiles: tuple
     jitter = at + 0.28 * (random.random(len(dots)) - 0.5)
     q1, median, q3 = (100 * value for value in quartiles)
     middle = f"median {median:.2f}\nquartiles {q1:.2f} to {q3:.2f}\nmean {100 * values.mean():.2f}"
-    says = f"{name}\n{middle}\n{len(values)} values"
+    tips = f"{name}\n{middle}\n{len(values)} values"
     return [
         Mark("area", *outline, label=name, style=style, listed=False),
         Mark(
             "points", numbers(jitter), numbers(100 * dots), name, style, text=[""] * len(dots), faint=True, listed=False
         ),
-        Mark("points", [float(at)], numbers([median]), name, style, numbers([q1]), numbers([q3]), [says]),
+        Mark("points", [float(at)], numbers([median]), name, style, numbers([q1]), numbers([q3]), [tips]),
     ]
 
 

@@ -75,11 +75,11 @@ def binned(true: np.ndarray, error: np.ndarray, dsc: np.ndarray, edges: np.ndarr
 
 def _curve(found: Bins, values: np.ndarray, form: str, loss: str, style: int) -> list[Mark]:
     x, y = numbers(100 * found.centre), numbers(values)
-    says = [
+    tips = [
         f"{loss}\n{n} regions around {100 * at:.3g} %: {form.format(value)}"
         for n, at, value in zip(found.count, found.centre, values, strict=True)
     ]
-    return [Mark("line", x, y, loss, style), Mark("points", x, y, loss, style, text=says, listed=False)]
+    return [Mark("line", x, y, loss, style), Mark("points", x, y, loss, style, text=tips, listed=False)]
 
 
 def _panels(errors: list[Mark], overlaps: list[Mark]) -> list[Panel]:

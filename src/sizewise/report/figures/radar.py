@@ -41,11 +41,11 @@ def radar(scores: Scores) -> Figure | LeftOut:
         places = [_place(value, limits[at]) for at, value in zip(axes, values, strict=True)]
         spots = np.array(places) * np.exp(1j * angles)
         closed = np.append(spots, spots[0])
-        says = [
+        tips = [
             f"{name}\n{scores.settings[at]}: DSC {100 * value:.2f} %" for at, value in zip(axes, values, strict=True)
         ]
-        marks.append(Mark("line", numbers(closed.real), numbers(closed.imag), name, arm, text=[*says, says[0]]))
-        marks.append(Mark("points", numbers(spots.real), numbers(spots.imag), name, arm, text=says, listed=False))
+        marks.append(Mark("line", numbers(closed.real), numbers(closed.imag), name, arm, text=[*tips, tips[0]]))
+        marks.append(Mark("points", numbers(spots.real), numbers(spots.imag), name, arm, text=tips, listed=False))
     reach = 1.3
     for angle, lines in zip(angles, names, strict=True):
         side = "middle" if abs(np.cos(angle)) < 0.3 else "start" if np.cos(angle) > 0 else "end"

@@ -67,21 +67,21 @@ def _panel(scores: Scores, sizes: TrueSizes, mine: np.ndarray, found: Agreement,
     """One arm: a dot per case, the bias and its limits."""
     true, error, loss = sizes.true[mine], sizes.part.value[mine], scores.arm_names[arm]
     kept = _sample(len(true), dots)
-    says = [
+    tips = [
         f"{scores.cases[case]}\ntrue {100 * t:.3g} %, predicted {100 * (t + e):.3g} %"
         for case, t, e in zip(sizes.part.case[mine][kept], true[kept], error[kept], strict=True)
     ]
     ends = numbers([100 * true.min(), 100 * true.max()])
     limits = f"limits {100 * found.lower:+.3g} to {100 * found.upper:+.3g}"
-    says_bias = [f"{loss}: bias {100 * found.bias:+.3g} points, {limits}"] * 2
+    tip_of_lines = [f"{loss}: bias {100 * found.bias:+.3g} points, {limits}"] * 2
 
     def level(value: float, label: str, *, dashed: bool) -> Mark:
         height = numbers([100 * value] * 2)
-        return Mark("line", ends, height, label, arm, text=says_bias, listed=False, dashed=dashed)
+        return Mark("line", ends, height, label, arm, text=tip_of_lines, listed=False, dashed=dashed)
 
     marks = [
         Mark("line", ends, [0.0, 0.0]),
-        Mark("points", numbers(100 * true[kept]), numbers(100 * error[kept]), "", arm, text=says, faint=True),
+        Mark("points", numbers(100 * true[kept]), numbers(100 * error[kept]), "", arm, text=tips, faint=True),
         level(found.bias, "bias", dashed=False),
         level(found.lower, "limits", dashed=True),
         level(found.upper, "limits", dashed=True),

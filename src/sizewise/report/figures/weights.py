@@ -83,12 +83,12 @@ def _curve(curve: str, style: int, points: Sequence[tuple[float | None, Mean]], 
     x = numbers(value for value, _ in points if value is not None)
     y = numbers(100 * mean.mean for _, mean in points)
     low, high = (numbers(100 * (m.mean + side * (m.std or 0)) for _, m in points) for side in (-1, 1))
-    says = [
+    tips = [
         f"{curve}, {sign} = {value:g}\nDSC {mean.text(scale=100)} % over {mean.seeds} seeds"
         for value, mean in points
         if value is not None
     ]
     return [
-        Mark("line", x, y, curve, style, text=says),
-        Mark("points", x, y, curve, style, low, high, says, listed=False),
+        Mark("line", x, y, curve, style, text=tips),
+        Mark("points", x, y, curve, style, low, high, tips, listed=False),
     ]

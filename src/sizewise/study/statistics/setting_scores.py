@@ -7,8 +7,8 @@ import numpy as np
 
 from sizewise.errors import BadInput
 from sizewise.metrics.registry import Metric, find_metric
-from sizewise.study.labels import Labels, label_rows
 from sizewise.study.results import Results
+from sizewise.study.row_labels import Labels, label_rows
 
 
 @dataclass(frozen=True)
