@@ -187,5 +187,5 @@ def _wrapped(words: str, letters: int) -> list[str]:
 
     lines = textwrap.wrap(words, letters)
     if len(lines) > 2:
-        lines = [lines[0], lines[1][: letters - 2].rstrip(" ,") + " …"]
+        lines = [lines[0], textwrap.shorten(" ".join(lines[1:]), letters, placeholder=" …")]
     return [html.escape(line) for line in lines]

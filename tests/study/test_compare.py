@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from data.layouts.image_folder import write_multiclass_folder
 from sampling import EXHAUSTIVE
 from study.tiny_study import tiny_study
 
@@ -17,6 +18,7 @@ from sizewise.errors import BadInput
 from sizewise.study.grid import plan_runs
 from sizewise.study.study_folder import read_study, run_status
 from sizewise.train.checkpoint import load_checkpoint
+from sizewise.train.config import Runtime
 from sizewise.train.task import make_model
 
 PROGRAM = Path(__file__).with_name("tiny_study.py")
@@ -118,6 +120,49 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     with pytest.raises(KeyboardInterrupt):
         tiny_study(tmp_path / "study", seeds="1")
     assert "keeps what was done. Give the same command again to go on." in capsys.readouterr().err
+
+
+def test_an_interrupted_study_has_a_report_of_what_is_done(tmp_path, monkeypatch):
+    """Two data sets and two λ, stopped when the second data set has one λ: its arm is called as in the first."""
+    from sizewise.report.build import assemble
+    from sizewise.study import worker
+    from sizewise.study.compare import compare
+    from sizewise.study.study_words import parse_study
+
+    original, done = worker.run_training, []
+
+    def stopped(run, **options):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(run)
+        return original(run, **options)
+
+    monkeypatch.setattr(worker, "run_training", stopped)
+    data = write_multiclass_folder(tmp_path / "pictures")
+    words = {"data": f"synthetic,{data}", "losses": "CE,RCE", "weights": "0.1,1", "seeds": "1", "reference": "RCE"}
+    settings = ("epochs=1", "steps_per_epoch=1", "batch_size=2", "size=16x16", "encoder_weights=none")
+    config = parse_study(words | {"models": "monai-unet-small", "settings": settings})
+    with pytest.raises(KeyboardInterrupt):
+        compare(config, folder=tmp_path / "study", runtime=Runtime(accelerator="cpu"))
+    page = assemble(tmp_path / "study").page
+    assert "no run of the reference" not in str(page.verdict)
+    arms = {table.title: [row[0].text for row in table.rows] for table in page.score_tables}
+    assert arms["Scores on synthetic"] == ["CE", "RCE λ=0.1", "RCE λ=1"]
+    assert arms["Scores on pictures"] == ["CE", "RCE λ=0.1"]
+    compared = [(row[0].text, row[1].text) for row in page.comparison_tables[0].rows]
+    assert compared == [("synthetic", "CE"), ("synthetic", "RCE λ=1"), ("pictures", "CE")]
+
+
+def test_a_study_of_which_every_run_fails_names_them(tmp_path, monkeypatch):
+    from sizewise.errors import RunFailed
+    from sizewise.study import worker
+
+    def failing(run, **options):
+        raise RunFailed("the disk is full")
+
+    monkeypatch.setattr(worker, "run_training", failing)
+    assert len(tiny_study(tmp_path / "study", seeds="1")) == 2
+    assert not (tmp_path / "study" / "results.csv").exists()
 
 
 def test_other_settings_in_the_same_folder_are_refused(finished):

@@ -12,6 +12,7 @@ from sizewise.study.study_config import StudyConfig
 from sizewise.study.study_folder import open_study, read_study, run_status, study_threads, write_groups, write_results
 from sizewise.train.config import Runtime
 from sizewise.train.datasets import OpenDatasets
+from sizewise.train.run_folder import is_finished
 
 
 class Outcome(NamedTuple):
@@ -48,13 +49,18 @@ def compare(
             engine.run(StudyWork(folder, runs, runtime, screen.after_run))
         except KeyboardInterrupt:
             print(f"{folder} keeps what was done. Give the same command again to go on.", file=sys.stderr)
+            _join(folder, runs)  # a report of what is there can be made meanwhile
             raise
     words = {run.name: run_status(folder / "runs" / run.name).word for run in runs}
     failed = [run for run in runs if words[run.name] == "failed"]
     elsewhere = [run for run in runs if words[run.name] in ("begun", "waiting")]
-    if "finished" in words.values() or not elsewhere:
-        now = read_study(folder)  # another process may have added to it meanwhile
-        runs = runs if now.has_runs_of(study) else plan_runs(now, datasets)
+    now = read_study(folder)  # another process may have added to it meanwhile
+    _join(folder, runs if now.has_runs_of(study) else plan_runs(now, datasets))
+    return Outcome(failed, elsewhere)
+
+
+def _join(folder: Path, runs: list[PlannedRun]) -> None:
+    """Write the tables of the runs that are finished as one; where none is there is nothing to write."""
+    if any(is_finished(folder / "runs" / run.name) for run in runs):
         write_results(folder, runs)
         write_groups(folder, runs)
-    return Outcome(failed, elsewhere)

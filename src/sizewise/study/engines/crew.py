@@ -23,6 +23,7 @@ from sizewise.study.engines.packing import CORES_EACH, MOST_PER_GPU, Jobs, Memor
 from sizewise.study.grid import PlannedRun
 from sizewise.study.study_folder import run_status
 from sizewise.study.worker import Worker, forget_failures
+from sizewise.train.history import Row
 from sizewise.train.run_folder import is_finished
 from sizewise.train.store import free_bytes
 
@@ -53,7 +54,7 @@ class Crew:
                 for number in range(1, min(self.jobs, len(self.runs))):
                     self._start(cores, gpu=number % self.gpus if self.gpus else None, sharing=self.jobs)
             while run := self.ledger.take():
-                self._carry_out(run, sharing=self.size())
+                self._carry_out(run)
             for helper in self.helpers:
                 helper.thread.join()
         finally:
@@ -70,14 +71,17 @@ class Crew:
         """The processes that are at work, this one included."""
         return 1 + sum(helper.thread.is_alive() for helper in self.helpers)
 
-    def _carry_out(self, run: PlannedRun, *, sharing: int) -> None:
-        runtime = replace(self.work.runtime, sharing=sharing)
-        outcome = self.worker.carry_out(run, runtime, on_epoch=lambda row: self._after_epoch(run, row["seconds"]))
-        self.ended(run, outcome)
+    def _carry_out(self, run: PlannedRun) -> None:
+        def after_epoch(row: Row) -> None:
+            self.ledger.note_epoch(run.name, row["seconds"])
+            self._grow()
 
-    def _after_epoch(self, run: PlannedRun, seconds: float) -> None:
-        """Called by the thread that trains, so no step is being captured meanwhile: the moment to start another."""
-        self.ledger.note_epoch(run.name, seconds)
+        self._grow()  # a GPU that has nobody gets somebody at once
+        runtime = replace(self.work.runtime, sharing=self.size())
+        self.ended(run, self.worker.carry_out(run, runtime, on_epoch=after_epoch))
+
+    def _grow(self) -> None:
+        """Start helpers while another is worth it. The thread that trains asks, so no step is being captured."""
         while self.jobs == "auto" and self.gpus and not self.full:
             moment = self._moment()
             gpu = gpu_for_another(moment)
