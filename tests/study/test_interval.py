@@ -132,7 +132,7 @@ def test_many_cases_are_resampled_in_pieces_with_the_same_result(monkeypatch):
     """5,000 cases: the weights are drawn in pieces. The pieces are one stream, and the spread is that of the formula."""
     from sizewise.study.statistics import interval as module
 
-    differences = np.random.default_rng(4).standard_normal((3, 5000))
+    differences = drawn(np.random.default_rng(4), 3, 5000, seed=0.02, unit=2.0, noise=1.0)
     found = interval(differences)
     assert module._CHUNK < 5000 * 8192 // 2  # else there is one piece
     monkeypatch.setattr(module, "_CHUNK", 10**9)
