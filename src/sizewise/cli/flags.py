@@ -63,7 +63,8 @@ def option_flags(command: Callable[..., Any]) -> dict[str, str]:
     for name in inspect.signature(command).parameters:
         kind, *notes = get_args(hints[name]) or (None,)
         for option in (note for note in notes if isinstance(note, OptionInfo)):
-            spelled = next((one for one in option.param_decls or () if one.startswith("--")), "")
+            words = (option.default, *(option.param_decls or ()))  # in an annotation the first flag takes that place
+            spelled = next((one for one in words if isinstance(one, str) and one.startswith("--")), "")
             switch = kind is bool or bool in get_args(kind)
             flags[name] = (spelled or "--" + name.replace("_", "-")) + (" " if switch else "")
     return flags

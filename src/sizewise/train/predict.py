@@ -2,19 +2,19 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sizewise.checks import check_word
 from sizewise.data.dataset import Case, Dataset
-from sizewise.data.recognise import open_dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.metrics.cases_csv import score_rows, write_cases
 from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.progress import track
 from sizewise.train.config import RunConfig, Runtime
-from sizewise.train.datasets import full_path
+from sizewise.train.datasets import OpenDatasets, full_path
 from sizewise.train.failures import explained_prediction
 from sizewise.train.machine import make_fabric
 from sizewise.train.plain_images import holds_images, plain_images
@@ -123,15 +123,8 @@ def _cases(
     like = Dataset(cases=(), reader=None, **trained)  # type: ignore[arg-type]
     path = Path(full_path(data))
     try:
-        dataset = open_dataset(
-            data,
-            name=config.data_name if full_path(data) == config.data else "",
-            merge=config.merge,
-            classes_csv=Path(config.classes_csv) if config.classes_csv else None,
-            ignore_index=config.ignore_index,
-            seed=config.split_seed,
-            modality=config.modality,
-        )
+        same = full_path(data) == config.data
+        dataset = OpenDatasets().open(replace(config, data=data, data_name=config.data_name if same else ""))
     except BadInput as error:
         if not path.exists():
             raise
