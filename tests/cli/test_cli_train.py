@@ -147,7 +147,7 @@ def test_a_folder_that_holds_a_run(run, data, tmp_path):
 
 
 def test_a_run_that_fails_ends_with_exit_code_1(run, data, monkeypatch):
-    from sizewise.train.step import Step
+    from sizewise.train.training_step import Step
 
     with monkeypatch.context() as patch:
         patch.setattr(Step, "epoch_means", lambda self, steps: {"loss": float("nan")})

@@ -15,7 +15,7 @@ from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
 from sizewise.train.failures import check_finite, explained, explained_prediction
 from sizewise.train.history import read_history
-from sizewise.train.step import Step
+from sizewise.train.training_step import Step
 
 CONFIG = RunConfig(data="synthetic", batch_size=4, size=(64, 32), model="monai-unet")
 ALLOCATOR = "[enforce fail at alloc_cpu.cpp:119] . DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.\nmore"

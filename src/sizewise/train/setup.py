@@ -20,9 +20,9 @@ from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run_state import RunState
 from sizewise.train.schedule import Schedule
-from sizewise.train.step import Step
 from sizewise.train.store import Store, StoreCache, classes_present
 from sizewise.train.task import Task, make_model
+from sizewise.train.training_step import Step
 from sizewise.wording import counted
 
 Log = Callable[[str], None]
