@@ -38,6 +38,9 @@ def test_true_sizes_stand_beside_the_errors_of_the_same_run_and_case():
 def test_a_table_of_an_earlier_version_has_no_true_sizes():
     rows = [row for row in rows_of(size("a", 0.2, 0.3)) if row.metric != "true_proportion"]
     assert len(true_sizes(label_results(results_of(rows))).true) == 0
+    resumed = true_sizes(label_results(results_of([*rows, *rows_of(size("a", 0.2, 0.1), seed="1")])))
+    assert (len(resumed.true), resumed.missing) == (1, 1)  # a study that a later version went on with
+    assert "1 values of earlier versions, without true sizes, are left out" in resumed.note
 
 
 def test_means_are_over_cases_then_classes_then_seeds():

@@ -16,10 +16,19 @@ class TrueSizes:
     Attributes:
         part: the rows; their value is the size error, p − t.
         true: t, the proportion of the image that is the region.
+        missing: size errors whose true size is not in the table, as of runs that an earlier version scored.
     """
 
     part: Part
     true: np.ndarray
+    missing: int = 0
+
+    @property
+    def note(self) -> str:
+        """What a caption says of those that are missing."""
+        return (
+            f" {self.missing:,} values of earlier versions, without true sizes, are left out." if self.missing else ""
+        )
 
     def of(self, setting: int, class_id: int) -> np.ndarray:
         """Which rows are of this class there."""
@@ -37,7 +46,7 @@ def true_sizes(scores: Scores) -> TrueSizes:
     error = scores.of("size_error")
     true = scores.beside(error, "true_proportion")
     known = np.isfinite(error.value) & np.isfinite(true)
-    return TrueSizes(error.where(known), true[known])
+    return TrueSizes(error.where(known), true[known], int(np.isfinite(error.value).sum() - known.sum()))
 
 
 def region_name(scores: Scores, setting: int, class_id: int) -> str:

@@ -55,7 +55,7 @@ def error_by_size(scores: Scores, sizes: TrueSizes) -> Figure | LeftOut:
             views.append(View(name, _panels(*marks)))
     caption = (
         f"Regions from small to large, in up to {BINS} groups of equally many. Below 0 the loss makes such regions too "
-        "small, above 0 too large."
+        "small, above 0 too large." + sizes.note
     )
     return Figure("size-errors", TITLE, caption, SECTION, views, COLUMNS, rows, choose="data and class")
 

@@ -58,6 +58,7 @@ def size_agreement(scores: Scores, sizes: TrueSizes) -> Figure | LeftOut:
         "Each dot is a case (a sample where there are many). The line is the bias, the mean of predicted minus true "
         "size; 95 % of the cases are expected between the dashed limits of agreement (bias ± 1.96 standard deviations)."
     )
+    caption += sizes.note
     if len(regions) > MOST_VIEWS:
         caption += f" The first {MOST_VIEWS} of {len(regions)} regions are drawn; the numbers of all are in its table."
     return Figure("sizes", TITLE, caption, SECTION, views, COLUMNS, rows, choose="data and class", height=0.8)
