@@ -22,8 +22,8 @@ import numpy as np
 import surface_distance
 from PIL import Image
 
-from sizewise.metrics.table import read_cases
-from sizewise.metrics.workers import available_cores
+from sizewise.metrics.cases_csv import read_cases
+from sizewise.parallel import available_cores
 
 TOLERANCE_MM = 1.0
 LIBRARIES = ("sizewise", "surface-distance", "numpy", "scipy", "pillow")

@@ -14,9 +14,10 @@ from pathlib import Path
 import torch
 
 import sizewise
-from sizewise.metrics.summary import summarise
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
+from sizewise.metrics.class_summary import summarise
 from sizewise.train.config import Runtime
+from sizewise.train.datasets import OpenDatasets
 from sizewise.train.resolve import resolve
 from sizewise.train.run import run_training
 from sizewise.train.run_folder import is_finished
@@ -49,20 +50,18 @@ def main() -> None:
             "recipe": options.kvasir_recipe,
             "encoder_weights": options.encoder_weights,
         }
-    stores, opened, rows = StoreCache(), {}, []
+    stores, opened, rows = StoreCache(), OpenDatasets(), []
     start = time.monotonic()
     for seed in range(options.seeds):
         for name, settings in wanted.items():
             if time.monotonic() - start > options.budget_seconds:
                 print(f"{name} seed {seed}: no time left")
                 continue
-            config, opened[name] = resolve(settings | {"loss": "RCE", "seed": seed}, dataset=opened.get(name))
+            run = resolve(settings | {"loss": "RCE", "seed": seed}, datasets=opened)
             folder = options.out / f"{name}-{seed}"
             clock = time.monotonic()
             if not is_finished(folder):
-                run_training(
-                    config, opened[name], folder=folder, runtime=Runtime(save_seconds=600), resume=True, stores=stores
-                )
+                run_training(run, folder=folder, runtime=Runtime(save_seconds=600), resume=True, stores=stores)
             seconds = time.monotonic() - clock
             for one in summarise(read_cases(folder / "cases.csv")):
                 scores = {**one.means, **one.pooled}
@@ -76,7 +75,7 @@ def main() -> None:
                 )
                 for metric, value in scores.items():
                     rows.append(
-                        [name, config.model, config.recipe, seed, one.class_id, metric, value, f"{seconds:.1f}"]
+                        [name, run.config.model, run.config.recipe, seed, one.class_id, metric, value, f"{seconds:.1f}"]
                     )
             with open(options.out / "quality.csv", "w", newline="") as file:
                 writer = csv.writer(file)

@@ -20,7 +20,7 @@ from scipy import stats
 
 from sizewise.study.statistics.components import Components, mean_squares
 from sizewise.study.statistics.interval import Interval, interval
-from sizewise.study.statistics.plan import seeds_needed, seeds_range
+from sizewise.study.statistics.sample_size import seeds_needed, seeds_range
 from sizewise.study.statistics.signed_rank import holm
 
 USUAL = {"ability": 2.0, "case": 1.0, "case_loss": 0.3, "seed": 0.05, "seed_loss": 0.08, "noise": 0.5, "lost": 0.0}
@@ -83,7 +83,7 @@ def truth(shift, **changes):
         dsc = draw(rng, 1, 2, 200, 2000, shift=shift, **changes)
         found = mean_squares(dsc[0, -1] - dsc[0, 0])
         difference.append(found.mean)
-        squares.append([found.seed, found.unit, found.noise])
+        squares.append([found.seed, found.group, found.noise])
     seed, unit, noise = np.mean(squares, axis=0)
     return float(np.mean(difference)), Components((seed - noise) / 2000, (unit - noise) / 200, noise)
 
@@ -109,7 +109,7 @@ def pooled(differences):
     squares = mean_squares(differences)
     comparisons = differences.shape[1]
     seed = squares.seed.mean(axis=1, keepdims=True)
-    error = np.sqrt((seed + np.maximum(0, squares.unit - squares.noise)) / (squares.seeds * squares.units))
+    error = np.sqrt((seed + np.maximum(0, squares.group - squares.noise)) / (squares.seeds * squares.groups))
     return 2 * stats.t.sf(np.abs(squares.mean) / error, comparisons * (squares.seeds - 1))
 
 
@@ -179,7 +179,7 @@ def planning(rng, studies, cases, shift, changes):
     row = {
         "difference": difference,
         "seeds_true": wanted,
-        "seeds_from_true_variances": seeds_needed(parts, difference, units=cases),
+        "seeds_from_true_variances": seeds_needed(parts, difference, groups=cases),
     }
     for pilot in (3, 5, 10):
         dsc = draw(rng, PILOTS, 2, pilot, cases, shift=shift, **changes)

@@ -72,11 +72,11 @@ def main() -> None:
     torch.backends.cudnn.benchmark = True
     bare = bare_step_ms()
     settings = {"data": options.data, "recipe": "polyp", "encoder_weights": "none", "epochs": options.epochs}
-    config, dataset = resolve(settings)
+    run = resolve(settings)
     runtime = Runtime(deterministic=options.deterministic, graphs=options.graphs)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        run_training(config, dataset, folder=Path(folder) / "run", runtime=runtime)
+        run_training(run, folder=Path(folder) / "run", runtime=runtime)
         total = time.perf_counter() - start
         rows = read_history(Path(folder) / "run" / "history.csv")
     steps = 800 // BATCH

@@ -8,6 +8,10 @@ import torch
 from sampling import grid
 
 import sizewise as sw
+import sizewise.terms
+from sizewise.terms.size_limits import SizeLimitsTerm
+from sizewise.terms.size_target import SizeTargetTerm
+from sizewise.terms.term import RegionTerm
 
 IMAGES = 3
 # (channels for softmax, channels for sigmoid, spatial shape); 9 classes take another path than up to 8.
@@ -108,21 +112,27 @@ LIMITS = (
     ("per class", "all", 10.0),
     ("per image", "all", 1.0),
 )
-GRIDS = {
-    "CrossEntropy": COMMON,
+OWN_GRIDS = {  # of terms that have options which their kind has not, or lack some
     "BalancedCrossEntropy": {name: values for name, values in REGION.items() if name != "absent"},
     "Focal": COMMON | {"gamma": (0, 0.5, 2.0)},
-    "Dice": REGION | SMOOTH,
-    "LogDice": REGION | SMOOTH,
     "Tversky": REGION | SMOOTH | {"weights": ((0.5, 0.5), (0.3, 0.7))},
-    "Jaccard": REGION | SMOOTH,
     "GeneralizedDice": COMMON | SMOOTH | {"absent": ("include", "skip")},
     "DiceBias": REGION | SMOOTH | {"temperature": (10.0, 1.0)},
-    "SizeL1": REGION | {"aim": AIMS},
-    "SizeKL": REGION | {"aim": AIMS},
-    "SizeBounds": REGION | {"limits": LIMITS},
     "SizeBarrier": REGION | {"limits": LIMITS, "t": (5.0, 2.0)},
 }
+
+
+def usual_grid(term: type) -> dict:
+    """The options of a term's kind: a new term needs no line here."""
+    if issubclass(term, SizeTargetTerm):
+        return REGION | {"aim": AIMS}
+    if issubclass(term, SizeLimitsTerm):
+        return REGION | {"limits": LIMITS}
+    grid = REGION if issubclass(term, RegionTerm) else COMMON
+    return grid | SMOOTH if "smooth" in term.option_names() else grid
+
+
+GRIDS = {name: OWN_GRIDS.get(name) or usual_grid(getattr(sw, name)) for name in sizewise.terms.__all__}
 
 
 def all_cases(term: str) -> list[tuple[str, dict]]:

@@ -4,6 +4,7 @@ import doctest
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import sizewise as sw
 
@@ -34,3 +35,22 @@ def test_every_public_class_is_abstract_or_final():
     classes = [getattr(sw, name) for name in sw.__all__ if inspect.isclass(getattr(sw, name))]
     concrete = [one for one in classes if not inspect.isabstract(one)]
     assert not [(a, b) for a in concrete for b in concrete if a is not b and issubclass(a, b)]
+
+
+def test_importing_changes_no_warning_filter_and_nothing_touches_the_umask():
+    """Both belong to the program that imports us; the umask cannot even be asked for without changing it."""
+    code = (
+        "import importlib, pkgutil, warnings, os\n"
+        "import sizewise, torch, PIL.Image, nibabel, matplotlib.figure, scipy.stats, scipy.ndimage, surface_distance\n"
+        "import numpy, typer, rich.table, monai.inferers, lightning_fabric, torch.utils.tensorboard\n"
+        "before = list(warnings.filters)\n"
+        "rooms = ('metrics', 'evaluate', 'data', 'models', 'train', 'study', 'report', 'cli')\n"
+        "for room in rooms:\n"
+        "    for one in pkgutil.walk_packages(importlib.import_module(f'sizewise.{room}').__path__, f'sizewise.{room}.'):\n"
+        "        importlib.import_module(one.name)\n"
+        "print(warnings.filters == before)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.strip() == "True", result.stderr
+    source = "".join(path.read_text() for path in Path(sw.__file__).parent.rglob("*.py"))
+    assert "umask(" not in source

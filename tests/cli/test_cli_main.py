@@ -81,3 +81,21 @@ def test_tables_are_not_cut_in_a_pipe(capsys):
     said = capsys.readouterr().out
     assert cell.strip() in said
     assert said.endswith("Next: first\n      second\n")
+
+
+def test_the_screen_shows_the_verdict_and_the_scores_of_the_page(capsys, tmp_path):
+    """From the page itself: a report.md that somebody changed, or that is not there, makes no difference."""
+    from report.synthetic_study import make_study
+
+    from sizewise.cli.show import show_page
+    from sizewise.report.build import assemble
+
+    page = assemble(make_study(tmp_path, data=("one",), cases=12, seeds=2, runs=False, losses=("CE", "Dice"))).page
+    assert not (tmp_path / "report.md").exists()
+    show_page(page)
+    said = " ".join(capsys.readouterr().out.split())
+    group = page.verdict[0]
+    assert all(sentence in said for sentence in (group.lead, *group.claims, *group.sentences))
+    (table,) = page.score_tables
+    assert all(cell.text in said for row in table.rows for cell in row)
+    assert page.comparison_tables[0].title not in said  # the page has it, the screen is for what matters most

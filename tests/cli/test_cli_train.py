@@ -16,7 +16,7 @@ from sampling import EXHAUSTIVE
 from train.tiny_runs import history_without_times
 
 from sizewise.cli.main import main
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
 
 TINY = "--recipe demo --model monai-unet-small --size 16x16 --batch-size 2 --steps-per-epoch 2 --epochs 2 --device cpu"
 PROGRAM = [sys.executable, "-m", "sizewise.cli.main"]
@@ -147,7 +147,7 @@ def test_a_folder_that_holds_a_run(run, data, tmp_path):
 
 
 def test_a_run_that_fails_ends_with_exit_code_1(run, data, monkeypatch):
-    from sizewise.train.step import Step
+    from sizewise.train.training_step import Step
 
     with monkeypatch.context() as patch:
         patch.setattr(Step, "epoch_means", lambda self, steps: {"loss": float("nan")})

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
 
 
 def sizewise(*arguments, cwd=None):
@@ -160,11 +160,11 @@ WRONG = {
     "class and ignored": (
         lambda root: None,
         ("--classes", "1-3", "--ignore-index", "2"),
-        "--ignore-index 2 is among --classes",
+        "--ignore-index 2 is among the --classes",
     ),
     "spacing": (lambda root: None, ("--spacing", "1,0"), "--spacing must be two numbers > 0"),
     "jobs": (lambda root: None, ("--jobs", "0"), "--jobs must be at least 1"),
-    "out is a file": (lambda root: (root / "out").write_text(""), (), "Name another folder with --out"),
+    "out is a file": (lambda root: (root / "out").write_text(""), (), "Name another --out"),
     "flag": (lambda root: None, ("--tolerance", "1"), "No such option"),
 }
 
@@ -215,6 +215,6 @@ def test_stopped_at_work_it_leaves_no_file_and_no_process(folders, number, code)
 
 def test_scoring_does_not_import_torch():
     """Workers start at once only while nothing heavy comes with them."""
-    code = "import sys, sizewise.metrics.evaluate, sizewise.cli.evaluate_screen; print('torch' in sys.modules)"
+    code = "import sys, sizewise.evaluate.folders, sizewise.cli.evaluate_screen; print('torch' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"

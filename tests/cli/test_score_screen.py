@@ -2,14 +2,14 @@
 
 from sizewise.cli.score_screen import show_scores
 from sizewise.metrics.case import RegionScore
+from sizewise.metrics.cases_csv import score_rows
 from sizewise.metrics.overlap import Counts
-from sizewise.metrics.table import score_rows
 
 
 def test_means_pooled_scores_sizes_and_counts(capsys):
-    found = RegionScore(1, Counts(2, 3, 5, 100), 0.25, 12.5)
-    missed = RegionScore(1, Counts(0, 0, 8, 100), 0.0, 141.4)
-    absent = RegionScore(1, Counts(0, 0, 0, 100), None, None)
+    found = RegionScore(1, Counts(2, 3, 5, 100), {"nsd": 0.25, "hd95": 12.5})
+    missed = RegionScore(1, Counts(0, 0, 8, 100), {"nsd": 0.0, "hd95": 141.4})
+    absent = RegionScore(1, Counts(0, 0, 0, 100), {"nsd": None, "hd95": None})
     rows = score_rows({"a": [found], "b": [missed], "c": [absent]})
     show_scores(rows, title="Test scores of run", names={1: "right adrenal gland"})
     lines = capsys.readouterr().out.splitlines()
@@ -23,5 +23,8 @@ def test_means_pooled_scores_sizes_and_counts(capsys):
 
 
 def test_names_of_usual_length_fit_80_columns(capsys):
-    show_scores(score_rows({"a": [RegionScore(10, Counts(2, 3, 5, 100), 0.25, 1234.5)]}), names={10: "pancreas"})
+    show_scores(
+        score_rows({"a": [RegionScore(10, Counts(2, 3, 5, 100), {"nsd": 0.25, "hd95": 1234.5})]}),
+        names={10: "pancreas"},
+    )
     assert max(map(len, map(str.rstrip, capsys.readouterr().out.splitlines()))) < 80

@@ -5,7 +5,7 @@ import pytest
 from data.layouts.cvc_clinicdb import write_cvc_clinicdb
 
 from sizewise.data.cvc_clinicdb import FRAMES, SEQUENCE_STARTS, load, recognise
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.errors import BadInput
 
 LENGTHS = (6, 5, 4, 6, 5, 4)
@@ -35,7 +35,7 @@ def test_the_table_covers_the_release():
 def test_the_published_layout(tmp_path, extension):
     root = write_cvc_clinicdb(tmp_path, extension=extension)
     assert recognise(root)
-    dataset = load(root, options=Options())
+    dataset = load(root, options=OpenOptions())
     assert dataset.classes == ("background", "polyp")
     assert [case.name for case in dataset.cases] == [str(n) for n in range(1, 31)]  # 2 before 10
     assert dataset.fractions == (0.8, 0.1, 0.1)
@@ -46,7 +46,7 @@ def test_the_published_layout(tmp_path, extension):
 
 def test_the_whole_release_is_grouped_by_the_cited_table(tmp_path):
     # one scene for all frames: likeness would make one group of them
-    dataset = load(write_cvc_clinicdb(tmp_path, lengths=(FRAMES,), extension="png", size=(8, 8)), options=Options())
+    dataset = load(write_cvc_clinicdb(tmp_path, lengths=(FRAMES,), extension="png", size=(8, 8)), options=OpenOptions())
     assert groups_of(dataset) == RELEASE_LENGTHS
     assert dataset.cases[199].group == dataset.cases[204].group != dataset.cases[205].group  # frames 200, 205, 206
     assert "29 sequences of the data set's page" in dataset.notes[0]
@@ -54,26 +54,26 @@ def test_the_whole_release_is_grouped_by_the_cited_table(tmp_path):
 
 def test_a_part_of_the_release_is_grouped_by_the_table_too(tmp_path):
     names = [str(n) for n in (*range(190, 206), *range(300, 310))]  # sequences 9, 10, 15
-    dataset = load(write_cvc_clinicdb(tmp_path, lengths=(10, 6, 10), names=names), options=Options())
+    dataset = load(write_cvc_clinicdb(tmp_path, lengths=(10, 6, 10), names=names), options=OpenOptions())
     assert groups_of(dataset) == [10, 6, 10]
     assert "Only 26 of the 612 frames" in dataset.notes[0]
 
 
 def test_own_numbers_never_part_frames_that_look_alike(tmp_path):
     names = [str(n) for n in range(10, 40)]  # the table parts them between 25 and 26, where nothing changes
-    dataset = load(write_cvc_clinicdb(tmp_path, lengths=(30,), names=names), options=Options())
+    dataset = load(write_cvc_clinicdb(tmp_path, lengths=(30,), names=names), options=OpenOptions())
     assert groups_of(dataset) == [30]
 
 
 def test_renamed_frames_are_grouped_by_likeness_and_it_says_so(tmp_path):
     names = [f"frame{n:03d}" for n in range(30)]
-    dataset = load(write_cvc_clinicdb(tmp_path, lengths=LENGTHS, names=names), options=Options())
+    dataset = load(write_cvc_clinicdb(tmp_path, lengths=LENGTHS, names=names), options=OpenOptions())
     assert groups_of(dataset) == list(LENGTHS)
     assert "by how alike they look (6 groups)" in dataset.notes[0]
 
 
 def test_frames_counted_anew_are_grouped_by_likeness(tmp_path):
-    dataset = load(write_cvc_clinicdb(tmp_path, lengths=LENGTHS), options=Options())
+    dataset = load(write_cvc_clinicdb(tmp_path, lengths=LENGTHS), options=OpenOptions())
     assert groups_of(dataset) == list(LENGTHS)
     assert "alike" in dataset.notes[0]
 
@@ -81,25 +81,25 @@ def test_frames_counted_anew_are_grouped_by_likeness(tmp_path):
 def test_the_metadata_of_the_kaggle_copy(tmp_path):
     root = write_cvc_clinicdb(tmp_path, lengths=LENGTHS, extension="png", kaggle=True)
     assert recognise(root)
-    dataset = load(root, options=Options())
+    dataset = load(root, options=OpenOptions())
     assert groups_of(dataset) == list(LENGTHS)
     assert dataset.notes[0] == "Frames are grouped into sequences by metadata.csv."
     rows = (root / "metadata.csv").read_text().splitlines()
     (root / "metadata.csv").write_text("\n".join(rows[:-2]))
     with pytest.raises(BadInput, match="does not name 2 frames, such as '29'"):
-        load(root, options=Options())
+        load(root, options=OpenOptions())
     (root / "metadata.csv").write_text("a,b\n1,2\n")
     with pytest.raises(BadInput, match="must have the columns frame_id and sequence_id, got a,b"):
-        load(root, options=Options())
+        load(root, options=OpenOptions())
 
 
 def test_png_is_preferred_to_tif(tmp_path):
     write_cvc_clinicdb(tmp_path, extension="png", kaggle=True)
     write_cvc_clinicdb(tmp_path, extension="tif", kaggle=True)
-    assert load(tmp_path, options=Options()).cases[0].images[0].suffix == ".png"
+    assert load(tmp_path, options=OpenOptions()).cases[0].images[0].suffix == ".png"
 
 
 def test_another_layout_is_refused(tmp_path):
     assert not recognise(tmp_path)
     with pytest.raises(BadInput, match="wanted the folders Original and 'Ground Truth'"):
-        load(tmp_path, options=Options())
+        load(tmp_path, options=OpenOptions())

@@ -12,7 +12,7 @@ from data.layouts.nnunet_layout import write_prostate
 from data.layouts.tiny_volumes import labels, save, scan
 
 from sizewise.data import amos, decathlon, nnunet_raw
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.recognise import open_dataset
 from sizewise.data.split import split_cases
 from sizewise.errors import BadInput
@@ -76,7 +76,7 @@ def test_version_1_of_nnunet_lists_cases_without_the_channel_number(tmp_path):
         "test": [],
     }
     (root / "dataset.json").write_text(json.dumps(info))
-    dataset = decathlon.load(root, options=Options())
+    dataset = decathlon.load(root, options=OpenOptions())
     assert [file.name for file in dataset.cases[0].images] == ["a_0000.nii.gz", "a_0001.nii.gz"]
     assert dataset.reader.image(dataset.cases[0]).pixels.shape == (2, 8, 7, 5)
 
@@ -105,7 +105,7 @@ def test_mistakes_in_dataset_json_are_named(tmp_path, change, message):
     info = json.loads((root / "dataset.json").read_text())
     (root / "dataset.json").write_text(json.dumps(info | change))
     with pytest.raises(BadInput, match=message):
-        decathlon.load(root, options=Options())
+        decathlon.load(root, options=OpenOptions())
 
 
 def test_a_broken_dataset_json_is_named_when_the_layout_is(tmp_path):

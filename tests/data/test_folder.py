@@ -9,14 +9,14 @@ from data.layouts.image_folder import write_image_folder, write_multiclass_folde
 from PIL import Image
 
 from sizewise.data.folder import load, recognise
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.pairs import read_folder_name
 from sizewise.errors import BadInput
 
 
 def opened(root, **options):
     assert recognise(root)
-    return load(root, options=Options(**options))
+    return load(root, options=OpenOptions(**options))
 
 
 def by_subset(dataset):
@@ -139,7 +139,7 @@ def test_names_that_do_not_match_are_shown(tmp_path):
     rng = np.random.default_rng(0)
     write_pair(tmp_path / "images" / "photo.png", tmp_path / "masks" / "drawing.png", rng=rng)
     with pytest.raises(BadInput, match=r"Images are called like 'photo\.png', masks like 'drawing\.png'"):
-        load(tmp_path, options=Options())
+        load(tmp_path, options=OpenOptions())
 
 
 def test_two_images_of_one_name_are_refused(tmp_path):
@@ -148,7 +148,7 @@ def test_two_images_of_one_name_are_refused(tmp_path):
     write_pair(tmp_path / "images" / "a.jpg", tmp_path / "masks" / "a.png", rng=rng)
     assert recognise(tmp_path)
     with pytest.raises(BadInput, match="have one name"):
-        load(tmp_path, options=Options())
+        load(tmp_path, options=OpenOptions())
 
 
 def test_folders_that_mean_nothing_are_left_alone(tmp_path):
@@ -240,7 +240,7 @@ def test_volumes_without_a_description(tmp_path):
     assert dataset.reader.image(dataset.cases[0]).spacing == (1.0, 2.0, 3.0)
     write_pair(tmp_path / "images" / "a.png", tmp_path / "labels" / "a.png", rng=rng)
     with pytest.raises(BadInput, match="mixes NIfTI and pictures"):
-        load(tmp_path, options=Options())
+        load(tmp_path, options=OpenOptions())
 
 
 @pytest.mark.parametrize(

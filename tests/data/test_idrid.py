@@ -6,7 +6,7 @@ from data.layouts.idrid import FOLDERS, write_idrid
 from PIL import Image
 
 from sizewise.data.idrid import load, recognise
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.errors import BadInput
 
 TRUTH = "2. All Segmentation Groundtruths"
@@ -20,7 +20,7 @@ def region(path):
 def test_the_published_layout_is_multi_label(tmp_path, start):
     root = write_idrid(tmp_path) / start
     assert recognise(root)
-    dataset = load(root, options=Options())
+    dataset = load(root, options=OpenOptions())
     assert dataset.activation == "sigmoid"
     assert dataset.classes == ("microaneurysms", "haemorrhages", "hard exudates", "soft exudates", "optic disc")
     assert [case.subset for case in dataset.cases] == ["train"] * 4 + ["test"] * 2
@@ -37,7 +37,7 @@ def test_the_published_layout_is_multi_label(tmp_path, start):
 
 
 def test_merged_lesions_leave_the_disc_out(tmp_path):
-    dataset = load(write_idrid(tmp_path), options=Options(merge=True))
+    dataset = load(write_idrid(tmp_path), options=OpenOptions(merge=True))
     assert dataset.classes == ("background", "lesion")
     assert dataset.activation == "softmax"
     case = dataset.cases[1]
@@ -57,7 +57,7 @@ def test_the_rearranged_layout_reads_the_same(tmp_path):
             for mask in source.iterdir() if source.is_dir() else ():
                 Image.fromarray(region(mask)).save(other / subset / f"masks_{code}" / f"{mask.stem}.png")  # 1 bit
     assert recognise(other)
-    official, rearranged = load(root, options=Options()), load(other, options=Options())
+    official, rearranged = load(root, options=OpenOptions()), load(other, options=OpenOptions())
     assert [case.name for case in official.cases] == [case.name for case in rearranged.cases]
     for first, second in zip(official.cases, rearranged.cases, strict=True):
         assert first.subset == second.subset
@@ -68,9 +68,9 @@ def test_masks_without_an_image_and_empty_sets_are_named(tmp_path):
     root = write_idrid(tmp_path / "set") / "A. Segmentation"
     (root / "1. Original Images" / "a. Training Set" / "IDRiD_02.jpg").unlink()
     with pytest.raises(BadInput, match=r"IDRiD_02_MA\.tif' has no image 'IDRiD_02'"):
-        load(root, options=Options())
+        load(root, options=OpenOptions())
     shutil.rmtree(root / TRUTH)
     with pytest.raises(BadInput, match=r"no image in .* has a mask"):
-        load(root, options=Options())
+        load(root, options=OpenOptions())
     with pytest.raises(BadInput, match="Original Images"):
-        load(tmp_path, options=Options())
+        load(tmp_path, options=OpenOptions())

@@ -3,13 +3,13 @@ from data.layouts.kvasir_seg import write_kvasir_seg
 from PIL import Image
 
 from sizewise.data.kvasir_seg import load, recognise
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 
 
 def test_the_published_layout(tmp_path):
     root = write_kvasir_seg(tmp_path / "download")
     assert recognise(root)
-    dataset = load(root, options=Options())
+    dataset = load(root, options=OpenOptions())
     assert dataset.classes == ("background", "polyp")
     assert len(dataset.cases) == 10
     assert dataset.fractions == (0.8, 0.1, 0.1)
@@ -42,7 +42,7 @@ def test_divided_folders_by_their_name(tmp_path):
     for number, subset in enumerate(("train", "validation", "test")):
         write_kvasir_seg(root / subset, cases=2, seed=number)
     assert recognise(root)
-    dataset = load(root, options=Options())
+    dataset = load(root, options=OpenOptions())
     assert [case.subset for case in dataset.cases] == ["train"] * 2 + ["validation"] * 2 + ["test"] * 2
     assert len({case.name for case in dataset.cases}) == 6
     assert not recognise(tmp_path)

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from sizewise.data.label_values import label_rule
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.errors import BadInput
 
 
@@ -15,7 +15,7 @@ def save(folder, name, values):
 
 def rule_of(tmp_path, masks, **options):
     paths = [save(tmp_path, name, values) for name, values in masks.items()]
-    return label_rule(paths, root=tmp_path, options=Options(**options)), paths
+    return label_rule(paths, root=tmp_path, options=OpenOptions(**options)), paths
 
 
 def test_ids_are_taken_as_they_are_and_k_is_that_of_the_whole_set(tmp_path):
@@ -51,7 +51,7 @@ def test_jpeg_masks_are_cut_at_127(tmp_path):
 def test_a_255_among_classes_is_probably_to_be_ignored(tmp_path):
     # b.png alone would pass for binary: the rule is one for the set
     masks = {"a.png": [[0, 1, 2, 255]], "b.png": [[0, 255, 0, 0]]}
-    with pytest.raises(BadInput, match="--ignore-index 255") as raised:
+    with pytest.raises(BadInput, match="`ignore_index=255`") as raised:
         rule_of(tmp_path, masks)
     assert "255 (in 2 of 2 masks, as 'a.png')" in str(raised.value)
     (rule, names, _), paths = rule_of(tmp_path, masks, ignore_index=255)
@@ -93,7 +93,7 @@ def test_a_table_given_by_hand_reads_palette_masks_by_colour(tmp_path):
     picture.putpalette([9, 9, 9, 70, 80, 90])
     picture.save(tmp_path / "p.png")
     (tmp_path / "mine.csv").write_text("name,r,g,b\ncar,70,80,90\nbackground,9,9,9\n")
-    options = Options(classes_csv=tmp_path / "mine.csv")
+    options = OpenOptions(classes_csv=tmp_path / "mine.csv")
     rule, names, _ = label_rule([tmp_path / "p.png"], root=tmp_path, options=options)
     assert names == ("background", "car")
     assert rule.read(tmp_path / "p.png").tolist() == [[0, 1]]
@@ -127,7 +127,7 @@ def test_merging_keeps_what_is_ignored(tmp_path):
     assert names == ("background", "foreground")
     assert rule.read(paths[0]).tolist() == [[0, 1, 1, 255]]
     assert "merged" in notes[0]
-    with pytest.raises(BadInput, match="--ignore-index 1 cannot be told"):
+    with pytest.raises(BadInput, match="`ignore_index=1` cannot be told"):
         rule_of(tmp_path, {"a.png": [[0, 1, 2, 3]]}, ignore_index=1, merge=True)
 
 
@@ -151,16 +151,16 @@ def test_a_value_that_appears_later_is_named(tmp_path):
 def test_one_damaged_mask_does_not_hide_the_rest(tmp_path):
     save(tmp_path, "a.png", [[0, 1, 2]])
     (tmp_path / "cut.png").write_bytes(b"\x89PNG")
-    _, names, notes = label_rule([tmp_path / "a.png", tmp_path / "cut.png"], root=tmp_path, options=Options())
+    _, names, notes = label_rule([tmp_path / "a.png", tmp_path / "cut.png"], root=tmp_path, options=OpenOptions())
     assert len(names) == 3
     assert "1 mask cannot be read" in notes[0]
     assert "cut.png" in notes[0]
     with pytest.raises(BadInput, match="No mask can be read"):
-        label_rule([tmp_path / "cut.png"], root=tmp_path, options=Options())
+        label_rule([tmp_path / "cut.png"], root=tmp_path, options=OpenOptions())
 
 
 def test_black_and_white_with_a_value_to_ignore(tmp_path):
     (rule, _, _), paths = rule_of(tmp_path, {"a.png": [[0, 128, 255]]}, ignore_index=128)
     assert rule.read(paths[0]).tolist() == [[0, 128, 1]]
-    with pytest.raises(BadInput, match="--ignore-index 1 cannot be told from the foreground"):
+    with pytest.raises(BadInput, match="`ignore_index=1` cannot be told from the foreground"):
         rule_of(tmp_path, {"a.png": [[0, 1, 255]]}, ignore_index=1)

@@ -61,7 +61,7 @@ def test_regions_are_multi_label(tmp_path):
     ("change", "message"),
     [
         ({"labels": REGIONS}, "regions_class_order must list as many values, got None"),
-        ({"labels": REGIONS | {"ignore": 4}, "regions_class_order": [1, 2, 3]}, "regions together with ignored"),
+        ({"labels": REGIONS | {"ignore": 4}, "regions_class_order": [1, 2, 3]}, "regions with ignored"),
         ({"labels": {"0": "background", "1": "PZ"}}, "the other way round"),
         ({"labels": {"background": 0, "PZ": 1, "TZ": 1}}, "two labels have one value"),
         ({"labels": {"PZ": 1, "TZ": 2}}, "labels must hold 0"),

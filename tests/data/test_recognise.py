@@ -98,7 +98,7 @@ def test_an_empty_images_folder(tmp_path):
 
 def test_an_option_without_use_is_refused(tmp_path):
     root = write_cityscapes(tmp_path)
-    with pytest.raises(BadInput, match="cityscapes: --merge has no use here"):
+    with pytest.raises(BadInput, match="cityscapes: `merge` has no use here"):
         open_dataset(root, merge=True)
-    with pytest.raises(BadInput, match="cityscapes: --ignore-index has no use here"):
+    with pytest.raises(BadInput, match="cityscapes: `ignore_index` has no use here"):
         open_dataset(root, ignore_index=0)

@@ -10,8 +10,8 @@ from PIL import Image
 
 from sizewise.data.check import check_dataset
 from sizewise.data.recognise import open_dataset
+from sizewise.data.size_table import class_sizes
 from sizewise.data.split import split_cases
-from sizewise.data.summary import class_sizes
 from sizewise.data.synthetic_scene import LESION, ORGAN, Scene, draw_image, draw_labels, smooth_field
 
 

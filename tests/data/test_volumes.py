@@ -98,7 +98,7 @@ def test_unknown_values_are_listed_and_ignore_index_admits_them(tmp_path, case, 
     array = labels(classes=3, dtype=np.int16)
     array[0, 0, 0] = stray
     with_stray = Case("a", case.images, (save(tmp_path / "stray.nii.gz", array),))
-    with pytest.raises(BadInput, match=rf"stray\.nii\.gz' has the label values {stray}, .* 0, 1, 2\..*--ignore-index"):
+    with pytest.raises(BadInput, match=rf"stray\.nii\.gz' has the label values {stray}, .* 0, 1, 2\..*`ignore_index`"):
         VolumeReader(values=(0, 1, 2)).target(with_stray)
     found = VolumeReader(values=(0, 1, 2), ignore_index=stray).target(with_stray)
     assert found[0, 0, 0] == stray
@@ -113,7 +113,7 @@ def test_merge_joins_the_foreground_and_keeps_ignored_voxels(case):
 
 
 def test_an_ignore_index_that_would_hide_a_class_is_refused():
-    with pytest.raises(BadInput, match="--ignore-index 1 is also the number that a class gets"):
+    with pytest.raises(BadInput, match="`ignore_index=1` is also the number that a class gets"):
         VolumeReader(values=(0, 5), ignore_index=1)
     with pytest.raises(BadInput, match="merged"):
         VolumeReader(values=(0, 1, 2), ignore_index=1, merge=True)

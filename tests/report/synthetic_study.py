@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from sizewise.metrics.table import COLUMNS
+from sizewise.metrics.cases_csv import COLUMNS
 
 LOSSES = {"CE": "", "Dice": "", "DiceCE": "0.1", "RCE": "1"}
 SHIFT = {"CE": 0.0, "Dice": -0.35, "DiceCE": 0.1, "RCE": 0.5}
@@ -58,7 +58,7 @@ def make_study(
 
 
 def _scores(random, run, data, loss, weight, seed, cases, hard, true) -> list[tuple]:
-    of = (run, data, "net", loss, weight, str(seed))
+    of = (run, data, "net", loss, weight, str(seed), "argmax")
     effect = SHIFT[loss] + 0.15 * random.normal() - (0.2 * abs(np.log10(float(weight))) if weight else 0)
     rows = []
     for at, case in enumerate(cases):
@@ -70,9 +70,10 @@ def _scores(random, run, data, loss, weight, seed, cases, hard, true) -> list[tu
             if t == 0:
                 values, predicted = dict.fromkeys(values, None), 0.0
             values |= {"size_error": predicted - t, "relative_size_error": (predicted - t) / t if t else None}
+            values["true_proportion"] = t
             rows += [(*of, case, class_id, metric, "" if v is None else repr(float(v))) for metric, v in values.items()]
     for class_id in range(1, true.shape[1]):
-        mean = float(np.mean([float(r[9]) for r in rows if r[7] == class_id and r[8] == "dsc" and r[9]]))
+        mean = float(np.mean([float(r[10]) for r in rows if r[8] == class_id and r[9] == "dsc" and r[10]]))
         rows += [
             (*of, "all", class_id, "dsc_pooled", repr(mean)),
             (*of, "all", class_id, "iou_pooled", repr(mean / (2 - mean))),

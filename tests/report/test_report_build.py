@@ -35,7 +35,7 @@ def nasty(tmp_path_factory):
 def test_everything_is_written(nasty):
     folder = nasty.parent
     figures = {path.name for path in (folder / "figures").iterdir()}
-    for stem in ("differences", "violins", "penalties", "temperature", "validation", "cost"):
+    for stem in ("differences", "violins", "sizes", "size-errors", "validation"):
         for ending in ("svg", "png", "csv"):
             assert any(name.startswith(stem) and name.endswith(ending) for name in figures), (stem, ending)
     assert {"overlays-1.png", "overlays.csv"} <= figures
@@ -104,7 +104,7 @@ def test_an_unknown_reference_is_refused(tmp_path):
     study = make_study(tmp_path, data=("one",), cases=12, seeds=2, runs=False, losses=("CE", "RCE"))
     with pytest.raises(BadInput, match="must be one of CE, RCE, got 'Dyce'"):
         assemble(study, reference="Dyce")
-    assert "minus RCE" in assemble(study, reference="RCE").page.score_tables[1].title
+    assert "minus RCE" in assemble(study, reference="RCE").page.comparison_tables[0].title
 
 
 def test_a_reference_with_several_temperatures_is_its_first(tmp_path):
@@ -114,7 +114,7 @@ def test_a_reference_with_several_temperatures_is_its_first(tmp_path):
     table.write_text(table.read_text().replace(",DiceCE,0.1,", ",RCE τ=1,1,").replace(",RCE,1,", ",RCE τ=10,1,"))
     (study / "study.json").write_text(json.dumps({"reference": "RCE"}))
     for report in (assemble(study), assemble(study, reference="RCE")):
-        assert report.page.score_tables[1].title == "Each loss minus RCE τ=1"
+        assert report.page.comparison_tables[0].title == "Each loss minus RCE τ=1"
         assert "no results" not in str(report.page.verdict)
 
 
@@ -124,20 +124,19 @@ def test_another_metric_can_be_what_is_compared(tmp_path):
     page = assemble(study, metric="size_error").page
     assert page.verdict[0].lead == "Dice is worse than CE."
     assert "points of size error" in page.verdict[0].claims[0]
-    table = next(table for table in page.score_tables if table.name == "comparisons")
+    table = next(table for table in page.comparison_tables if table.name == "comparisons")
     assert table.columns[2] == "points of size error"
     assert table.rows[0][2].text.startswith("+")  # more error
     assert float(table.rows[0][7].text.replace("−", "-")) < 0  # and so a loss in rank-biserial terms
-    assert page.commands[-1].endswith("--metric size_error")
     for word in ("dice", "dsc_pooled"):
-        with pytest.raises(BadInput, match=f"--metric must be one of dsc, iou, nsd, hd95, .* got '{word}'"):
+        with pytest.raises(BadInput, match=f"`metric` must be one of dsc, iou, nsd, hd95, .* got '{word}'"):
             assemble(study, metric=word)
 
 
 def test_a_ranking_is_over_data_sets_or_over_enough_seeds(tmp_path):
     def names(folder, **options):
         study = make_study(tmp_path / folder, cases=12, runs=False, losses=("CE", "RCE"), **options)
-        return [table.name for table in assemble(study).page.score_tables]
+        return [table.name for table in assemble(study).page.comparison_tables]
 
     assert "ranking" not in names("a", data=("one",), seeds=2)  # «first in 100 %» of what two seeds can say
     assert "ranking" in names("b", data=("one",), seeds=5)
@@ -176,11 +175,50 @@ def test_a_study_that_is_not_finished_has_a_report(tmp_path):
     assert "The study's reference CE has no results." in assemble(study).page.verdict[-1].sentences
 
 
-def test_patients_are_what_is_resampled(tmp_path):
+def interrupt(study, stopped):
+    """As Ctrl-C leaves a study: the runs that ``stopped`` picks by config have no scores, and no rows."""
+    lines = (study / "results.csv").read_text().splitlines(keepends=True)
+    for run in (study / "runs").iterdir():
+        if stopped(json.loads((run / "config.json").read_text())):
+            name = (run / "cases.csv").read_text().splitlines()[1].partition(",")[0]
+            lines = [line for line in lines if not line.startswith(f"{name},")]
+            (run / "cases.csv").unlink()
+    (study / "results.csv").write_text("".join(lines))
+
+
+def test_an_interrupted_study_calls_its_arms_as_the_whole_one_would(tmp_path):
+    """Two data sets and two λ, stopped in the middle of the second data set: its only λ is still «RCE λ=0.1»."""
+    study = make_study(
+        tmp_path, data=("one", "two"), cases=12, seeds=2, overlays=0, weights=("0.1", "1"), losses=("CE", "RCE")
+    )
+    interrupt(study, lambda config: config["data"] == "two" and config["weight"] == "1")
+    (study / "study.json").write_text(json.dumps({"reference": "RCE"}))
+    page = assemble(study).page
+    said = str(page.verdict)
+    assert "no run of the reference" not in said
+    assert [group.title for group in page.verdict if "CE" in group.lead][1:] == ["one", "two"]
+    assert all("RCE λ=0.1" in group.lead for group in page.verdict if group.title in ("one", "two"))
+    states = {(row[1].text, row[2].text, row[4].text) for row in page.protocol_tables[0].rows}
+    assert ("two", "RCE λ=1", "unfinished") in states
+    assert ("two", "RCE λ=0.1", "finished") in states
+
+
+def test_runs_without_scores_count_when_arms_are_named(tmp_path):
+    """Every run of λ = 1 was stopped: the table has one λ, the study two."""
+    study = make_study(
+        tmp_path, data=("one",), cases=12, seeds=2, overlays=0, weights=("0.1", "1"), losses=("CE", "RCE")
+    )
+    interrupt(study, lambda config: config["weight"] == "1")
+    page = assemble(study).page
+    assert [row[0].text for row in page.score_tables[0].rows] == ["CE", "RCE λ=0.1"]
+    assert "2 runs are not finished" in page.alerts[0]
+
+
+def test_groups_are_what_is_resampled(tmp_path):
     study = make_study(tmp_path, data=("one",), cases=24, seeds=2, runs=False, losses=("CE", "RCE"))
     (study / "groups.json").write_text(json.dumps({"one": {f"case {i:03d}": f"patient {i // 2}" for i in range(24)}}))
     said = assemble(study).page.verdict[0]
-    assert "of 12 patients" in " ".join([*said.claims, *said.sentences])
+    assert "of 12 groups" in " ".join([*said.claims, *said.sentences])
 
 
 def label_maps(folder, shift, *, cases=3):
@@ -245,7 +283,6 @@ def test_a_model_may_come_with_several_training_runs(tmp_path):
     text = report_of(tmp_path, folders["truth"], *runs)
     assert "12 cases, mean ± standard deviation over 2 seeds" in text
     assert "2 seeds, 12 cases" in text
-    assert f"--pred b={folders['b1']}" in text  # in the command that reproduces it
 
 
 def test_the_patients_of_label_maps_can_be_told(tmp_path):
@@ -259,10 +296,10 @@ def test_the_patients_of_label_maps_can_be_told(tmp_path):
     arguments = ["report", "--pred", f"near={near}", "--pred", f"far={far}", *options]
     result = CliRunner().invoke(make_app(), arguments)
     assert result.exit_code == 0, result.output
-    assert "24 cases of 12 patients" in (tmp_path / "report" / "report.md").read_text()
+    assert "24 cases of 12 groups" in (tmp_path / "report" / "report.md").read_text()
     table.write_text("case_0,p0\ncase_1,p0\n")
     said = str(CliRunner().invoke(make_app(), arguments).exception)
-    assert "has no patient for case_10, case_11, case_12 and 19 more" in said
+    assert "has no group for case_10, case_11, case_12 and 19 more" in said
     table.write_text("case_0\n")
     assert "row 1: wanted two cells" in str(CliRunner().invoke(make_app(), arguments).exception)
 

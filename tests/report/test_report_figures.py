@@ -1,19 +1,33 @@
+import csv
+
 import numpy as np
 import pytest
 from synthetic_study import make_study
 
 from sizewise.report.build import assemble
 from sizewise.report.chart import Figure, LeftOut
-from sizewise.report.figures.theory import TRUE_PROPORTIONS, penalties, penalty_curves
 from sizewise.report.gallery import error_map
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory):
+def studies(tmp_path_factory):
     folder = tmp_path_factory.mktemp("studies")
     wide = make_study(folder / "wide", cases=12, seeds=2, overlays=0)
     small = make_study(folder / "small", data=("one",), cases=12, seeds=2, weights=("0.1", "1"), overlays=0)
-    return {"wide": assemble(wide), "small": assemble(small)}
+    return {"wide": wide, "small": small}
+
+
+@pytest.fixture(scope="module")
+def reports(studies):
+    return {name: assemble(study) for name, study in studies.items()}
+
+
+@pytest.fixture(scope="module")
+def tables(studies):
+    """The lines of results.csv, as another program would read them."""
+    return {
+        name: list(csv.DictReader((study / "results.csv").read_text().splitlines())) for name, study in studies.items()
+    }
 
 
 def by_name(report):
@@ -22,8 +36,7 @@ def by_name(report):
 
 def test_every_figure_is_there_or_says_why_not(reports):
     names = {
-        "differences", "critical-difference", "violins", "weights", "temperatures", "sizes", "size-errors", "radar", "validation", "cost",
-        "penalties", "temperature",
+        "differences", "critical-difference", "violins", "weights", "temperatures", "sizes", "size-errors", "radar", "validation",
     }  # fmt: skip
     wide, small = by_name(reports["wide"]), by_name(reports["small"])
     assert set(wide) == set(small) == names
@@ -49,13 +62,58 @@ def test_every_figure_has_its_numbers(reports):
                             assert len(mark.text) in (0, len(mark.x))
 
 
-def test_limits_of_agreement_are_bias_and_two_standard_deviations(reports):
+def test_limits_of_agreement_are_the_mean_and_1_96_standard_deviations_of_the_errors(reports, tables):
+    """Of the loss Dice and the class polyp, from the lines of results.csv: p − t, over 12 cases and 2 seeds."""
+    wanted = {"loss": "Dice", "class": "1", "metric": "size_error"}
+    errors = [float(row["value"]) for row in tables["small"] if wanted.items() <= row.items()]
     figure = by_name(reports["small"])["sizes"]
-    row = dict(zip(figure.columns, figure.rows[0], strict=True))
-    assert row["upper_limit"] - row["bias"] == pytest.approx(row["bias"] - row["lower_limit"])
-    marks = figure.views[0].panels[0].marks
-    bias = next(mark for mark in marks if mark.label == "bias")
-    assert bias.y[0] == pytest.approx(100 * row["bias"], rel=1e-3)
+    row = next(dict(zip(figure.columns, row, strict=True)) for row in figure.rows if row[:2] == ["one: polyp", "Dice"])
+    assert row["values"] == len(errors) == 24
+    mean = sum(errors) / 24
+    deviation = (sum((error - mean) ** 2 for error in errors) / 23) ** 0.5
+    assert row["bias"] == pytest.approx(mean)
+    assert row["upper_limit"] == pytest.approx(mean + 1.96 * deviation)
+    assert row["lower_limit"] == pytest.approx(mean - 1.96 * deviation)
+    panel = next(panel for panel in figure.views[0].panels if panel.title == "Dice")
+    drawn = {mark.label: mark.y[0] for mark in panel.marks if mark.label}
+    assert drawn == {
+        "bias": pytest.approx(100 * mean, rel=1e-3),
+        "limits": pytest.approx(100 * row["upper_limit"], rel=1e-3),
+    }
+
+
+def test_the_error_by_size_is_the_mean_over_regions_of_that_size(reports, tables):
+    """The smallest sixth of the true sizes of polyps, by hand: (p − t) / t of loss Dice, whose mean is −0.2 or so."""
+    figure = by_name(reports["small"])["size-errors"]
+    row = next(dict(zip(figure.columns, row, strict=True)) for row in figure.rows if row[:2] == ["one: polyp", "Dice"])
+    mine = [one for one in tables["small"] if (one["loss"], one["class"]) == ("Dice", "1")]
+    true = {(one["case"], one["seed"]): float(one["value"]) for one in mine if one["metric"] == "true_proportion"}
+    relative = [
+        float(one["value"])
+        for one in mine
+        if one["metric"] == "relative_size_error"
+        and one["value"]
+        and row["from_proportion"] <= true[one["case"], one["seed"]] < row["to_proportion"]
+    ]
+    assert row["bin"] == 0
+    assert row["values"] == len(relative) > 0
+    assert row["mean_relative_error"] == pytest.approx(sum(relative) / len(relative))
+    assert -0.5 < row["mean_relative_error"] < 0
+
+
+def test_a_study_of_an_earlier_version_has_a_report_without_the_figures_of_sizes(tmp_path):
+    """Its table has neither true sizes nor decisions."""
+    study = make_study(tmp_path, data=("one",), cases=12, seeds=2, overlays=0, losses=("CE", "RCE"))
+    for table in (study / "results.csv", *study.glob("runs/*/cases.csv")):
+        lines = [line for line in table.read_text().splitlines() if ",true_proportion," not in line]
+        table.write_text("\n".join(line.replace(",decision,", ",").replace(",argmax,", ",") for line in lines) + "\n")
+    report = assemble(study)
+    left_out = {name: one.why for name, one in by_name(report).items() if isinstance(one, LeftOut)}
+    assert "Earlier versions did not write them" in left_out["sizes"]
+    assert "Earlier versions did not write them" in left_out["size-errors"]
+    assert report.page.class_tables[0].rows[0][0].text == "CE"  # no row of region sizes
+    assert "RCE" in report.page.verdict[0].sentences[0]
+    assert [run for run in report.page.protocol_tables[0].rows if run[2].text == "RCE"]
 
 
 def test_weight_curves_have_one_point_per_weight(reports):
@@ -81,7 +139,7 @@ def test_temperature_curves_keep_each_weight_apart(tmp_path):
 
 
 def test_the_cost_of_each_loss_stands_beside_its_score(reports):
-    table = next(table for table in reports["small"].page.score_tables if table.name == "cost")
+    table = next(table for table in reports["small"].page.comparison_tables if table.name == "cost")
     assert table.columns == ["data", "loss", "DSC (%)", "ms per step", "peak memory (MiB)", "training (s)", "runs"]
     assert [row[1].text for row in table.rows] == ["CE", "Dice", "DiceCE λ=0.1", "DiceCE λ=1", "RCE λ=0.1", "RCE λ=1"]
     scores = next(one for one in reports["small"].page.score_tables if one.name == "scores-1")
@@ -95,21 +153,7 @@ def test_memory_of_a_process_is_not_that_of_a_loss(tmp_path):
     for path in study.glob("runs/*/cost.json"):
         path.write_text(path.read_text().replace('"device"', '"process"'))
     report = assemble(study)
-    assert "peak memory (MiB)" not in next(one for one in report.page.score_tables if one.name == "cost").columns
-    figure = by_name(report)["cost"]
-    assert "Memory is left out" in figure.caption
-    assert "peak_memory_mib" not in {row[2] for row in figure.rows}
-
-
-@pytest.mark.parametrize("true", TRUE_PROPORTIONS)
-def test_explicit_penalties_are_smallest_at_the_truth_and_dice_bias_is_not(true):
-    predicted = np.linspace(0.001, 0.999, 999)
-    curves = penalty_curves(predicted, true)
-    for name in ("KL", "L1"):
-        assert predicted[curves[name].argmin()] == pytest.approx(true, abs=1e-3)
-    assert curves["DB₁"].argmin() == 0  # an empty foreground
-    assert curves["DB"].argmin() in (0, len(predicted) - 1)  # all pixels in the larger region
-    assert penalties().views[penalties().shown].label == "0.10"
+    assert "peak memory (MiB)" not in next(one for one in report.page.comparison_tables if one.name == "cost").columns
 
 
 def test_error_map_tells_missed_from_false():

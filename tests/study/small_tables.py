@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from sizewise.metrics.table import Row, RunColumns
+from sizewise.metrics.cases_csv import Row, RunColumns
 from sizewise.study.results import results_of
-from sizewise.study.statistics.table import arrange
+from sizewise.study.statistics.setting_scores import arrange
 
 
 def rows_of(values, *, data="d", model="m", metric="dsc", weights=None, cases=None):
@@ -14,7 +14,7 @@ def rows_of(values, *, data="d", model="m", metric="dsc", weights=None, cases=No
         runs = np.asarray(runs, dtype=float)
         runs = runs[..., None] if runs.ndim == 2 else runs
         for seed, run in enumerate(runs):
-            of = RunColumns(f"{loss}-{seed}", data, model, loss, (weights or {}).get(loss, "1.0"), str(seed))
+            of = RunColumns(f"{loss}-{seed}", data, model, loss, (weights or {}).get(loss, "1.0"), str(seed), "argmax")
             for case, classes in enumerate(run):
                 name = f"c{case:03d}" if cases is None else cases[case]
                 rows += [

@@ -3,8 +3,8 @@
 import pytest
 
 from sizewise.errors import BadInput
-from sizewise.study.config import StudyConfig
 from sizewise.study.grid import loss_settings, plan_runs
+from sizewise.study.study_config import StudyConfig
 
 
 def study(**options):
@@ -49,7 +49,7 @@ def test_a_run_has_the_name_that_it_would_have_alone():
     from sizewise.train.resolve import resolve
 
     run = plan_runs(study(data=("synthetic-3d",), seeds=(3,)))[1]
-    alone, _ = resolve({"data": "synthetic-3d", "loss": "RCE", "seed": 3})
+    alone = resolve({"data": "synthetic-3d", "loss": "RCE", "seed": 3}).config
     assert run.config == alone
     assert run.name.endswith(alone.hash)
 
@@ -65,9 +65,10 @@ def test_groups_are_written_for_the_statistics(tmp_path):
     import json
     from dataclasses import replace
 
-    from sizewise.study.folder import write_groups
+    from sizewise.study.study_folder import write_groups
 
     run = plan_runs(study(seeds=(0,)))[0]
     cases = (replace(run.dataset.cases[0], group="patient 7"), *run.dataset.cases[1:3])
-    write_groups(tmp_path, [replace(run, dataset=replace(run.dataset, cases=cases))])
+    task = replace(run.run.task, dataset=replace(run.dataset, cases=cases))
+    write_groups(tmp_path, [replace(run, run=replace(run.run, task=task))])
     assert json.loads((tmp_path / "groups.json").read_text()) == {"synthetic": {cases[0].name: "patient 7"}}

@@ -4,19 +4,22 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
 
 from sizewise.errors import BadInput
-from sizewise.study.config import StudyConfig
-from sizewise.study.folder import open_study, read_study, runs_of, write_results
+from sizewise.metrics.cases_csv import Row, RunColumns, read_cases, write_cases
+from sizewise.study.compare import compare
 from sizewise.study.grid import plan_runs
+from sizewise.study.study_config import StudyConfig
+from sizewise.study.study_folder import open_study, read_study
 
 ADD = """
 import sys
 from pathlib import Path
-from sizewise.study.config import StudyConfig
-from sizewise.study.folder import open_study
+from sizewise.study.study_config import StudyConfig
+from sizewise.study.study_folder import open_study
 for number in range(20):
     config = StudyConfig(data=("synthetic",), losses=("CE",), seeds=(int(sys.argv[2]) + 2 * number,))
     open_study(Path(sys.argv[1]), config, command=f"sizewise compare --seeds {config.seeds[0]}")
@@ -36,22 +39,28 @@ def test_two_processes_that_add_to_a_study_lose_nothing(tmp_path):
     assert len(json.loads((folder / "study.json").read_text())["commands"]) == 40
 
 
-def test_results_are_of_the_study_as_it_is_now(tmp_path):
-    """A process that planned two runs, while another added a seed: its results.csv has the other's run too."""
-    config = StudyConfig(data=("synthetic",), losses=("CE", "RCE"), seeds=(0,), settings=(("epochs", 1),))
-    planned = plan_runs(open_study(tmp_path, config, command="first"))
-    assert runs_of(tmp_path, planned) is planned  # nothing was added: no second planning
-    later = plan_runs(
-        open_study(
-            tmp_path, StudyConfig(("synthetic",), ("CE",), seeds=(1,), settings=config.settings), command="second"
-        )
-    )
-    assert len(later) == 4
-    for number, run in enumerate(later):
-        place = tmp_path / "runs" / run.name
-        place.mkdir()
-        (place / "cases.csv").write_text(f"header\n{number}\n")
-    assert write_results(tmp_path, planned).read_text() == "header\n0\n1\n2\n3\n"
+def test_results_are_of_the_study_as_it_is_now(tmp_path, monkeypatch):
+    """While a process works on its two runs, another adds a seed and finishes it: results.csv has that run too."""
+    folder = tmp_path / "study"
+
+    @dataclass(frozen=True)
+    class Meanwhile:
+        """An engine that does nothing itself."""
+
+        def threads(self, runtime):
+            return 1
+
+        def run(self, work):
+            later = open_study(folder, study(seeds=(0, 1)), command="second")
+            for number, run in enumerate(plan_runs(later)):
+                of = RunColumns(run=run.name, loss=run.config.loss, seed=str(run.config.seed))
+                write_cases(folder / "runs" / run.name / "cases.csv", [Row(of, "a", 1, "dsc", number / 4)])
+
+    def study(seeds):
+        return StudyConfig(("synthetic",), ("CE", "RCE"), seeds=seeds, settings=(("epochs", 1),))
+
+    assert compare(study((0,)), folder=folder, engine=Meanwhile()) == ([], [])
+    assert [row.value for row in read_cases(folder / "results.csv")] == [0, 0.25, 0.5, 0.75]
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path):

@@ -23,8 +23,8 @@ SECONDS = ("seconds", "train_seconds")
 def train(folder: Path, data: str, **options) -> tuple[list[dict], dict, str]:
     """History without its clocks, the best weights, and the scores, of three epochs."""
     runtime = Runtime(accelerator=options.pop("accelerator", "cuda"), save_seconds=0, **options)
-    config, dataset = resolve({"data": data, "loss": "RCE", "epochs": 3, "steps_per_epoch": 4})
-    run_training(config, dataset, folder=folder, runtime=runtime, resume=True, say=lambda line: None)
+    run = resolve({"data": data, "loss": "RCE", "epochs": 3, "steps_per_epoch": 4})
+    run_training(run, folder=folder, runtime=runtime, resume=True, log=lambda line: None)
     rows = [{name: v for name, v in row.items() if name not in SECONDS} for row in read_history(folder / "history.csv")]
     return rows, load_checkpoint(folder / "best.pt")["model"], (folder / "cases.csv").read_text()
 

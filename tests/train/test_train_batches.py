@@ -7,7 +7,7 @@ from train.tiny_runs import PHOTO, memory_dataset, numbered_dataset
 
 from sizewise.train.augment import AUGMENTATIONS
 from sizewise.train.batches import Cropper, ResidentBatches, StreamedBatches, blank_outside
-from sizewise.train.plan import draw_plan
+from sizewise.train.epoch_plan import draw_plan
 from sizewise.train.preparation import UNLABELLED
 from sizewise.train.store import load_store
 

@@ -31,24 +31,24 @@ def test_every_setting_changes_the_hash(change):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"epochs": 0}, "--epochs must be at least 1, got 0"),
-        ({"batch_size": -2}, "--batch-size must be at least 1, got -2"),
-        ({"seed": -1}, "--seed must lie between 0 and 4294967295, got -1"),
-        ({"split_seed": 2**40}, "--split-seed must lie between 0 and"),
-        ({"learning_rate": float("nan")}, "--learning-rate must be above 0, got nan"),
-        ({"learning_rate": float("inf")}, "--learning-rate must be above 0, got inf"),
+        ({"epochs": 0}, "`epochs` must be at least 1, got 0"),
+        ({"batch_size": -2}, "`batch_size` must be at least 1, got -2"),
+        ({"seed": -1}, "`seed` must lie between 0 and 4294967295, got -1"),
+        ({"split_seed": 2**40}, "`split_seed` must lie between 0 and"),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be above 0, got nan"),
+        ({"learning_rate": float("inf")}, "`learning_rate` must be above 0, got inf"),
         (
             {"minimum_learning_rate": 1.0, "learning_rate": 0.1},
-            "--minimum-learning-rate 1 is above --learning-rate 0.1",
+            "`minimum_learning_rate` 1 is above `learning_rate` 0.1",
         ),
-        ({"momentum": 1.0}, "--momentum must be below 1, got 1"),
-        ({"weight_decay": -0.1}, "--weight-decay must be at least 0, got -0.1"),
+        ({"momentum": 1.0}, "`momentum` must be below 1, got 1"),
+        ({"weight_decay": -0.1}, "`weight_decay` must be at least 0, got -0.1"),
         ({"oversample": 1.5}, "between 0 and 1, got 1.5"),
-        ({"size": (0, 8)}, r"--size must be positive along every axis, got \(0, 8\)"),
-        ({"spacing": (1.0, float("nan"))}, "--spacing must be positive"),
-        ({"augment": "flips"}, "--augment must be one of none, flip, .* got 'flips'. Did you mean 'flip'?"),
-        ({"optimizer": "adamw"}, "--optimizer must be one of adam, sgd, got 'adamw'. Did you mean 'adam'?"),
-        ({"precision": "fp16"}, "--precision must be one of auto, float32, bfloat16"),
+        ({"size": (0, 8)}, r"`size` must be positive along every axis, got \(0, 8\)"),
+        ({"spacing": (1.0, float("nan"))}, "`spacing` must be positive"),
+        ({"augment": "flips"}, "`augment` must be one of none, flip, .* got 'flips'. Did you mean 'flip'?"),
+        ({"optimizer": "adamw"}, "`optimizer` must be one of adam, sgd, got 'adamw'. Did you mean 'adam'?"),
+        ({"precision": "fp16"}, "`precision` must be one of auto, float32, bfloat16"),
     ],
 )
 def test_settings_that_make_no_sense(setting, message):
@@ -64,6 +64,6 @@ def test_settings_of_another_version():
 
 def test_differences_say_what_this_has_and_the_other_does_not():
     assert PLAIN.differences(replace(PLAIN, batch_size=4, loss="CE")) == [
-        "--loss: 'RCE', not 'CE'",
-        "--batch-size: 8, not 4",
+        "`loss`: 'RCE', not 'CE'",
+        "`batch_size`: 8, not 4",
     ]

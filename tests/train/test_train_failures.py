@@ -10,12 +10,12 @@ from data.layouts.image_folder import write_image_folder
 from train.tiny_runs import CPU, train_tiny
 
 from sizewise.errors import BadInput, RunFailed
-from sizewise.metrics.table import write_cases
+from sizewise.metrics.cases_csv import write_cases
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
 from sizewise.train.failures import check_finite, explained, explained_prediction
 from sizewise.train.history import read_history
-from sizewise.train.step import Step
+from sizewise.train.training_step import Step
 
 CONFIG = RunConfig(data="synthetic", batch_size=4, size=(64, 32), model="monai-unet")
 ALLOCATOR = "[enforce fail at alloc_cpu.cpp:119] . DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.\nmore"
@@ -24,13 +24,13 @@ ALLOCATOR = "[enforce fail at alloc_cpu.cpp:119] . DefaultCPUAllocator: can't al
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (torch.OutOfMemoryError("CUDA out of memory. Tried\nmore"), r"out of memory with batches of 4 \(64×32\) in monai-unet. Use a smaller --batch-size.*\(CUDA out of memory. Tried\)"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried\nmore"), r"out of memory with batches of 4 \(64×32\) in monai-unet. Use a smaller `batch_size`.*\(CUDA out of memory. Tried\)"),
         (RuntimeError(ALLOCATOR), "out of memory with batches of 4"),
         (MemoryError(), r"out of memory .* \(MemoryError\)"),
-        (OSError(errno.ENOSPC, "No space left on device"), "the disk of run is full. Free some space, and continue with --resume"),
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk of run is full. Free some space, and resume the run"),
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "the disk of run is full"),
-        (OSError(errno.EFBIG, "File too large"), r"a file in run reached the largest size .*ulimit -f\), and continue with --resume"),
-        (PermissionError(errno.EACCES, "Permission denied", "run/x"), "'run/x' may not be written: Permission denied.*--resume"),
+        (OSError(errno.EFBIG, "File too large"), r"a file in run reached the largest size .*ulimit -f\), and resume the run"),
+        (PermissionError(errno.EACCES, "Permission denied", "run/x"), "'run/x' may not be written: Permission denied.*resume the run"),
         (OSError(errno.EROFS, "Read-only file system"), "'run' may not be written: Read-only file system"),
         (BrokenProcessPool("terminated"), "a process that scores test cases was killed"),
         (ValueError("Expected more than 1 value per channel when training, got"), "shrinks batches of 4 .* to a single pixel"),
@@ -45,8 +45,8 @@ def test_scores_that_cannot_be_written_are_a_failed_run(monkeypatch, tmp_path):
     def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sizewise.metrics.table.os.fsync", full)
-    with pytest.raises(RunFailed, match=r"is full\. Free some space, and continue"), explained(CONFIG, tmp_path):
+    monkeypatch.setattr("sizewise.metrics.cases_csv.os.fsync", full)
+    with pytest.raises(RunFailed, match=r"is full\. Free some space, and resume"), explained(CONFIG, tmp_path):
         write_cases(tmp_path / "cases.csv", [])
     with pytest.raises(BadInput, match="no such file"), explained(CONFIG, tmp_path):
         raise BadInput("no such file")
@@ -63,7 +63,7 @@ def test_other_errors_stay_what_they_are(error):
 
 
 def test_predicting_has_its_own_advice():
-    with pytest.raises(RunFailed, match="--device cpu"), explained_prediction(Path("out")):
+    with pytest.raises(RunFailed, match="`device=cpu`"), explained_prediction(Path("out")):
         raise torch.OutOfMemoryError("CUDA out of memory")
     with pytest.raises(RunFailed, match="the disk of out is full"), explained_prediction(Path("out")):
         raise OSError(errno.ENOSPC, "full")
@@ -71,7 +71,7 @@ def test_predicting_has_its_own_advice():
 
 def test_losses_that_are_no_number():
     check_finite({"loss": 1.0}, epoch=3, folder=Path("run"))
-    with pytest.raises(RunFailed, match=r"in epoch 3 \(Dice = nan\). Lower --learning-rate"):
+    with pytest.raises(RunFailed, match=r"in epoch 3 \(Dice = nan\). Lower `learning_rate`"):
         check_finite({"loss": 1.0, "Dice": float("nan")}, epoch=3, folder=Path("run"))
     with pytest.raises(RunFailed, match="loss = -inf"):
         check_finite({"loss": -float("inf")}, epoch=3, folder=Path("run"))

@@ -18,8 +18,8 @@ from data.layouts.tiny_volumes import AFFINE, SHAPE
 from PIL import Image
 from train.tiny_runs import history_without_times, train_tiny
 
-from sizewise.metrics.evaluate import evaluate_folders
-from sizewise.metrics.table import read_cases
+from sizewise.evaluate.folders import evaluate_folders
+from sizewise.metrics.cases_csv import read_cases
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.predict import predict_folder, scored_names
 from sizewise.train.run_folder import read_config
@@ -80,7 +80,7 @@ def test_pictures_predicted_and_evaluated_score_as_the_run_did(tmp_path):
     """Sizes differ from image to image; the label maps have their image's."""
     data, run, out = write_kvasir_seg(tmp_path / "data", cases=20), tmp_path / "run", tmp_path / "out"
     train_tiny(data, run, recipe="auto", epochs=3, learning_rate=0.01)
-    files = predict_folder(run, str(data), out=out, device="cpu", say=lambda line: None)
+    files = predict_folder(run, str(data), out=out, device="cpu", log=lambda line: None)
     assert sorted(file.stem for file in files) == json.loads((run / "split.json").read_text())["test"]
     (tmp_path / "target").mkdir()
     for file in files:
@@ -95,14 +95,14 @@ def test_pictures_predicted_and_evaluated_score_as_the_run_did(tmp_path):
 def test_volumes_keep_their_geometry(tmp_path):
     data, run, out = write_pancreas(tmp_path), tmp_path / "run", tmp_path / "out"
     train_tiny(data, run, **VOLUME | {"spacing": (1.0, 1.0, 2.0), "epochs": 2})
-    files = predict_folder(run, str(data), out=out, subset="all", device="cpu", say=lambda line: None)
+    files = predict_folder(run, str(data), out=out, subset="all", device="cpu", log=lambda line: None)
     assert len(files) == 7
     for file in files:
         volume = nibabel.load(file)
         assert volume.shape == SHAPE
         np.testing.assert_allclose(volume.affine, AFFINE)
         assert set(np.unique(volume.dataobj)) <= {0, 1, 2}
-    (unlabelled,) = predict_folder(run, str(data), out=out, subset="unlabelled", device="cpu", say=lambda line: None)
+    (unlabelled,) = predict_folder(run, str(data), out=out, subset="unlabelled", device="cpu", log=lambda line: None)
     assert unlabelled.name == "pancreas_900.nii.gz"
     test = json.loads((run / "split.json").read_text())["test"]
     for folder in ("pred", "target"):
@@ -120,7 +120,7 @@ def test_cityscapes_are_written_in_its_label_ids(tmp_path):
     data = write_cityscapes(tmp_path / "data")
     train_tiny(data, tmp_path / "run", recipe="auto", size=(16, 32), epochs=6, steps_per_epoch=5, learning_rate=0.05)
     files = predict_folder(
-        tmp_path / "run", str(data), out=tmp_path / "out", subset="unlabelled", device="cpu", say=lambda line: None
+        tmp_path / "run", str(data), out=tmp_path / "out", subset="unlabelled", device="cpu", log=lambda line: None
     )
     assert [file.name.startswith("berlin_000000_000019") for file in files] == [True]
     _, labels = size_and_pixels(files[0])
@@ -132,7 +132,7 @@ def test_cityscapes_are_written_in_its_label_ids(tmp_path):
 def test_multi_label_maps_are_written_and_scored_channel_by_channel(tmp_path):
     data, run = write_idrid(tmp_path / "data"), tmp_path / "run"
     train_tiny(data, run, recipe="auto")
-    files = predict_folder(run, str(data), out=tmp_path / "out", score=True, device="cpu", say=lambda line: None)
+    files = predict_folder(run, str(data), out=tmp_path / "out", score=True, device="cpu", log=lambda line: None)
     assert files
     assert (tmp_path / "out" / "cases.csv").read_bytes() == (run / "cases.csv").read_bytes()
     assert {row.class_id for row in read_cases(run / "cases.csv")} == {1, 2, 3, 4, 5}

@@ -10,10 +10,10 @@ from data.layouts.image_folder import write_image_folder, write_multiclass_folde
 from PIL import Image
 from train.tiny_runs import CPU, history_without_times, train_tiny
 
-from sizewise.metrics.table import read_cases
+from sizewise.metrics.cases_csv import read_cases
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.history import read_history
-from sizewise.train.loop import Progress
+from sizewise.train.run_state import Progress, RunState
 from sizewise.train.validation import Validation
 
 pytestmark = pytest.mark.usefixtures("no_curves")
@@ -64,16 +64,13 @@ def test_validations_may_be_rare_but_the_last_epoch_has_one(data, tmp_path):
 
 
 def test_the_history_is_complete_after_each_epoch(data, tmp_path, monkeypatch):
-    from sizewise.train import loop
+    seen, save = [], RunState.save
 
-    seen = []
-    save = loop._save
-
-    def noted(folder, *rest):
+    def noted(state, folder):
         seen.append(len(read_history(folder / "history.csv")))
-        save(folder, *rest)
+        save(state, folder)
 
-    monkeypatch.setattr(loop, "_save", noted)
+    monkeypatch.setattr(RunState, "save", noted)
     train_tiny(data, tmp_path / "run", epochs=3)
     assert seen == [1, 2, 3]
 

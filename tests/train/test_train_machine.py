@@ -28,7 +28,7 @@ def test_the_cpu_is_float32_unless_told_otherwise():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_no_gpu_here():
     with pytest.raises(
-        BadInput, match=r"--device cuda was asked for, but torch finds no CUDA GPU here. Use --device cpu"
+        BadInput, match=r"`accelerator=cuda` was asked for, but torch finds no CUDA GPU here. Use `accelerator=cpu`"
     ):
         make_fabric(CONFIG, Runtime(accelerator="cuda"))
 
@@ -36,11 +36,11 @@ def test_no_gpu_here():
 @pytest.mark.parametrize(
     ("runtime", "message"),
     [
-        ({"accelerator": "gpu"}, "--device must be auto, cpu or cuda, got 'gpu'"),
-        ({"devices": 0}, "--devices and --nodes must be at least 1"),
-        ({"devices": 3}, "--batch-size 8 is shared by 3 devices; make it a multiple"),
-        ({"nodes": 2}, "--nodes 2: start the command on each machine with torchrun"),
-        ({"workers": -1}, "--workers at least 0"),
+        ({"accelerator": "gpu"}, "`accelerator` must be auto, cpu or cuda, got 'gpu'"),
+        ({"devices": 0}, "`devices` and `nodes` must be at least 1"),
+        ({"devices": 3}, "`batch_size=8` is shared by 3 devices; make it a multiple"),
+        ({"nodes": 2}, "`nodes=2`: start the command on each machine with torchrun"),
+        ({"workers": -1}, "`workers` at least 0"),
     ],
 )
 def test_machines_that_make_no_sense(runtime, message, monkeypatch):

@@ -4,10 +4,15 @@ import pytest
 from data.layouts.decathlon_layout import write_pancreas
 from data.layouts.kvasir_seg import write_kvasir_seg
 
-from sizewise.data.recognise import open_dataset
 from sizewise.errors import BadInput
 from sizewise.train.config import RunConfig
-from sizewise.train.recipes import RECIPES, choose_recipe, recipe_settings
+from sizewise.train.recipes import RECIPES, recipe_settings
+from sizewise.train.resolve import resolve
+
+
+def chosen(data):
+    return resolve({"data": str(data), "encoder_weights": "none"}).config.recipe
+
 
 PROTOCOLS = {
     "polyp": {"optimizer": "adam", "learning_rate": 1e-4, "batch_size": 8, "epochs": 60, "schedule": "plateau", "patience": 5},
@@ -34,15 +39,15 @@ def test_the_papers_weights_belong_to_the_mean_over_classes(name, loss, has_mean
 
 
 def test_data_sets_choose_their_recipe(tmp_path):
-    chosen = {
-        "kvasir": choose_recipe(open_dataset(write_kvasir_seg(tmp_path / "k"))),
-        "pancreas": choose_recipe(open_dataset(write_pancreas(tmp_path))),
-        "synthetic": choose_recipe(open_dataset("synthetic")),
-        "synthetic-3d": choose_recipe(open_dataset("synthetic-3d")),
+    found = {
+        "kvasir": chosen(write_kvasir_seg(tmp_path / "k")),
+        "pancreas": chosen(write_pancreas(tmp_path)),
+        "synthetic": chosen("synthetic"),
+        "synthetic-3d": chosen("synthetic-3d"),
     }
-    assert chosen == {"kvasir": "polyp", "pancreas": "volume", "synthetic": "demo", "synthetic-3d": "demo-3d"}
+    assert found == {"kvasir": "polyp", "pancreas": "volume", "synthetic": "demo", "synthetic-3d": "demo-3d"}
 
 
 def test_an_unknown_recipe():
-    with pytest.raises(BadInput, match=r"--recipe must be one of demo, .* got 'polyps'. Did you mean 'polyp'\?"):
+    with pytest.raises(BadInput, match=r"`recipe` must be one of demo, .* got 'polyps'. Did you mean 'polyp'\?"):
         recipe_settings("polyps", loss="CE")

@@ -10,34 +10,53 @@ from data.layouts.kvasir_seg import write_kvasir_seg
 from data.layouts.retinal_lesions import write_retinal_lesions
 
 from sizewise.errors import BadInput
+from sizewise.train.datasets import OpenDatasets
 from sizewise.train.resolve import patch_for, resolve
-from sizewise.train.task import make_criterion, make_task
 
 
 def test_the_users_words_are_on_top_of_the_recipe(tmp_path):
     data = write_kvasir_seg(tmp_path / "data")
-    config, dataset = resolve({"data": str(data), "epochs": 3, "model": "R50-UNet", "encoder_weights": "none"})
+    opened = OpenDatasets()
+    given = {"data": str(data), "epochs": 3, "model": "R50-UNet", "encoder_weights": "none"}
+    config = resolve(given, datasets=opened).config
     assert (config.recipe, config.epochs, config.learning_rate, config.size) == ("polyp", 3, 1e-4, (352, 352))
     assert config.model == "unet-resnet50"
     assert dict(config.loss_options) == {"class_reduction": "mean"}
-    config, _ = resolve({"data": str(data), "loss_options": (("temperature", 5.0),)}, dataset=dataset)
+    config = resolve({"data": str(data), "loss_options": (("temperature", 5.0),)}, datasets=opened).config
     assert dict(config.loss_options) == {"class_reduction": "mean", "temperature": 5.0}
 
 
 def test_a_network_without_an_encoder_has_no_encoder_weights(tmp_path):
-    config, _ = resolve({"data": str(write_kvasir_seg(tmp_path / "data")), "model": "monai-unet"})
+    config = resolve({"data": str(write_kvasir_seg(tmp_path / "data")), "model": "monai-unet"}).config
     assert config.encoder_weights == "none"
 
 
 def test_the_data_has_one_name_from_wherever_it_is_called(tmp_path, monkeypatch):
     write_multiclass_folder(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
-    names = {resolve({"data": name, "recipe": "demo"})[0].data for name in ("data", "./data/", str(tmp_path / "data"))}
+    names = {
+        resolve({"data": name, "recipe": "demo"}).config.data for name in ("data", "./data/", str(tmp_path / "data"))
+    }
     assert names == {str((tmp_path / "data").resolve())}
 
 
+def test_a_spacing_that_is_to_stay_stays(tmp_path):
+    """Volumes of several spacings are resampled to their median, unless the user says ``stored``."""
+    import nibabel as nib
+
+    data = write_pancreas(tmp_path)
+    file = sorted((data / "imagesTr").glob("[!.]*.nii.gz"))[0]
+    for path in (file, data / "labelsTr" / file.name):
+        image = nib.load(path)
+        affine = image.affine @ np.diag([2.0, 1.0, 1.0, 1.0])
+        nib.save(nib.Nifti1Image(np.asarray(image.dataobj), affine), path)
+    given = {"data": str(data), "model": "monai-unet-small"}
+    assert len(resolve(given).config.spacing) == 3
+    assert resolve(given | {"spacing": ()}).config.spacing == ()
+
+
 def test_volumes_get_a_patch_that_the_model_can_halve(tmp_path):
-    config, _ = resolve({"data": str(write_pancreas(tmp_path)), "model": "monai-unet-small"})
+    config = resolve({"data": str(write_pancreas(tmp_path)), "model": "monai-unet-small"}).config
     assert config.patch == (8, 8, 8)  # the volumes are 8 x 7 x 5, and the model wants multiples of 4
     assert config.spacing == ()  # all have the same
 
@@ -53,30 +72,32 @@ def test_patches_are_multiples_no_larger_than_asked(shape, multiple):
 
 
 def task_of(data, **given):
-    config, dataset = resolve({"data": str(data), "model": "monai-unet-small"} | given)
-    return config, make_task(config, dataset)
+    return resolve({"data": str(data), "model": "monai-unet-small"} | given).task
 
 
 def test_what_the_network_has_to_give(tmp_path):
-    config, retinal = task_of(write_retinal_lesions(tmp_path / "retinal"), loss="DiceCE")
+    run = resolve(
+        {"data": str(write_retinal_lesions(tmp_path / "retinal")), "model": "monai-unet-small", "loss": "DiceCE"}
+    )
+    retinal = run.task
     assert (retinal.sigmoid, retinal.multilabel, retinal.out_channels) == (True, False, 1)
-    assert make_criterion(config, retinal).activation == "sigmoid"
-    _, idrid = task_of(write_idrid(tmp_path / "idrid"))
+    assert run.criterion.activation == "sigmoid"
+    idrid = task_of(write_idrid(tmp_path / "idrid"))
     assert (idrid.sigmoid, idrid.multilabel, idrid.out_channels) == (True, True, 5)
-    _, several = task_of(write_multiclass_folder(tmp_path / "several"))
+    several = task_of(write_multiclass_folder(tmp_path / "several"))
     assert (several.sigmoid, several.out_channels, list(several.names)) == (False, 4, [1, 2, 3])
-    _, street = task_of(write_cityscapes(tmp_path / "street"))
+    street = task_of(write_cityscapes(tmp_path / "street"))
     assert (street.out_channels, street.names[0], street.names[18]) == (19, "road", "bicycle")
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"activation": "sigmoid"}, "--activation sigmoid makes one channel of a binary problem; .* has 4 classes"),
-        ({"size": (8, 8, 8)}, "--size must have 2 numbers for 2D data, got 3"),
-        ({"spacing": (1.0,)}, "--spacing must have 2 numbers"),
-        ({"loss": "DICE-CE"}, "--loss DICE-CE: "),
-        ({"loss": "CE", "weight": 0.5}, "--loss CE: .*weight"),
+        ({"activation": "sigmoid"}, "`activation=sigmoid` makes one channel of a binary problem; .* has 4 classes"),
+        ({"size": (8, 8, 8)}, "`size` must have 2 numbers for 2D data, got 3"),
+        ({"spacing": (1.0,)}, "`spacing` must have 2 numbers"),
+        ({"loss": "DICE-CE"}, "`loss=DICE-CE`: "),
+        ({"loss": "CE", "weight": 0.5}, "`loss=CE`: .*weight"),
         ({"loss": "RCE", "loss_options": (("scope", "world"),)}, "scope must be one of .* got 'world'"),
     ],
 )
@@ -86,5 +107,5 @@ def test_what_does_not_fit(tmp_path, given, message):
 
 
 def test_multi_label_data_cannot_be_softmax(tmp_path):
-    with pytest.raises(BadInput, match=r"is multi-label.*With --merge they become one class"):
+    with pytest.raises(BadInput, match=r"is multi-label.*With `merge=True` they become one class"):
         task_of(write_idrid(tmp_path / "data"), activation="softmax")

@@ -18,7 +18,7 @@ from train.tiny_runs import CPU, TINY, history_without_times, train_tiny
 from sizewise.errors import BadInput
 from sizewise.train.checkpoint import load_checkpoint, save_checkpoint
 from sizewise.train.resolve import resolve
-from sizewise.train.task import make_model, make_task
+from sizewise.train.task import make_model
 
 SETTINGS = {"epochs": 3, "augment": "picture", "schedule": "plateau", "patience": 0, "batch_size": 2}
 
@@ -95,7 +95,9 @@ def test_killed_in_the_middle_of_a_save_and_right_after_one(data, whole, tmp_pat
         process.wait()
         process.stdin.close()
         process.stdout.close()
-        parts = [one.name for one in folder.iterdir() if one.name.startswith(".last.pt-")]
+        parts = [
+            one.name for one in folder.iterdir() if one.name.startswith(".partial-") and one.name.endswith("-last.pt")
+        ]
         assert len(parts) == moment.startswith("written")  # and the next clears it away
         assert load_checkpoint(folder / "last.pt")["epoch"] == (1 if moment.startswith("written") else 2)
     lines = train_tiny(data, folder, resume=True, **SETTINGS)
@@ -156,9 +158,9 @@ def test_saves_between_epochs_change_nothing(data, whole, tmp_path):
 
 def test_every_loss_starts_from_the_same_weights_and_sees_the_same_crops(data, tmp_path, monkeypatch):
     plans = {}
-    from sizewise.train import loop
+    from sizewise.train import setup
 
-    drawn = loop.draw_plan
+    drawn = setup.draw_plan
     for loss in ("CE", "RCE"):
 
         def noted(*given, loss=loss, **named):
@@ -166,15 +168,15 @@ def test_every_loss_starts_from_the_same_weights_and_sees_the_same_crops(data, t
             plans.setdefault(loss, []).append(plan)
             return plan
 
-        monkeypatch.setattr(loop, "draw_plan", noted)
+        monkeypatch.setattr(setup, "draw_plan", noted)
         train_tiny(data, tmp_path / loss, loss=loss, epochs=2, augment="picture")
     for mine, theirs in zip(plans["CE"], plans["RCE"], strict=True):
         for name in ("cases", "origins", "motions", "colours"):
             assert (getattr(mine, name) == getattr(theirs, name)).all()
     weights = []
     for loss in ("CE", "Dice"):
-        config, dataset = resolve(TINY | {"data": str(data), "loss": loss, "seed": 4})
-        weights.append(make_model(config, make_task(config, dataset), in_channels=3).state_dict())
+        run = resolve(TINY | {"data": str(data), "loss": loss, "seed": 4})
+        weights.append(make_model(run.config, run.task, in_channels=3).state_dict())
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 

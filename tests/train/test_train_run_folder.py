@@ -1,7 +1,5 @@
 """Nothing in a run folder is ever half written, and no two runs share one."""
 
-import errno
-import os
 import signal
 import subprocess
 import sys
@@ -10,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sizewise.errors import BadInput
+from sizewise.files import write_whole
 from sizewise.train.config import RunConfig
 from sizewise.train.run_folder import (
     RunBusy,
@@ -17,9 +16,7 @@ from sizewise.train.run_folder import (
     locked,
     open_run,
     read_config,
-    replacing,
     settings_hash,
-    write_atomically,
 )
 
 CONFIG = RunConfig(data="synthetic")
@@ -27,7 +24,7 @@ CONFIG = RunConfig(data="synthetic")
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sizewise.train.run_folder import replacing
+from sizewise.files import replacing
 with replacing(Path(sys.argv[1])) as partial:
     partial.write_bytes(b"half of the new")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -35,42 +32,13 @@ with replacing(Path(sys.argv[1])) as partial:
 
 
 def test_a_kill_in_the_middle_of_a_write_leaves_the_old_file_and_the_rest_is_cleared_away(tmp_path):
-    write_atomically(tmp_path / "last.pt", b"old")
+    write_whole(tmp_path / "last.pt", b"old")
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "last.pt")])
     assert done.returncode == -signal.SIGKILL
     assert (tmp_path / "last.pt").read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 2  # the old file and the part
     with locked(tmp_path):
         assert sorted(one.name for one in tmp_path.iterdir()) == ["last.pt", "run.lock"]
-
-
-@pytest.mark.parametrize("failing", ["replace", "fsync"])
-def test_a_full_disk_leaves_the_old_file_and_no_part(tmp_path, monkeypatch, failing):
-    write_atomically(tmp_path / "a.csv", "old")
-
-    def fails(*given):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, failing, fails)
-    with pytest.raises(OSError, match="No space left"):
-        write_atomically(tmp_path / "a.csv", "new")
-    monkeypatch.undo()
-    assert (tmp_path / "a.csv").read_text() == "old"
-    assert [one.name for one in tmp_path.iterdir()] == ["a.csv"]
-
-
-def test_an_error_while_writing_leaves_the_old_file(tmp_path):
-    write_atomically(tmp_path / "a.csv", "old")
-    with pytest.raises(RuntimeError), replacing(tmp_path / "a.csv") as partial:  # noqa: PT012
-        partial.write_text("half")
-        raise RuntimeError
-    assert (tmp_path / "a.csv").read_text() == "old"
-
-
-def test_files_are_readable_as_others_are(tmp_path):
-    write_atomically(tmp_path / "a.csv", "x")
-    (tmp_path / "b.csv").write_text("x")
-    assert (tmp_path / "a.csv").stat().st_mode == (tmp_path / "b.csv").stat().st_mode
 
 
 def test_a_new_folder_gets_its_settings(tmp_path):
@@ -81,7 +49,7 @@ def test_a_new_folder_gets_its_settings(tmp_path):
 
 
 def test_a_folder_that_was_killed_before_it_had_settings_is_taken(tmp_path):
-    (tmp_path / ".config.json-abcdefgh").write_text("{")
+    (tmp_path / ".partial-abcd-config.json").write_text("{")
     (tmp_path / "run.lock").touch()
     open_run(tmp_path, CONFIG, resume=True)
     assert read_config(tmp_path) == CONFIG
@@ -105,10 +73,10 @@ def test_folders_that_hold_something_else(tmp_path):
 def test_the_same_run_needs_resume_and_another_is_refused(tmp_path):
     folder = tmp_path / "run"
     open_run(folder, CONFIG, resume=False)
-    with pytest.raises(BadInput, match=r"holds this run already, unfinished\. Continue it with --resume"):
+    with pytest.raises(BadInput, match=r"holds this run already, unfinished\. Continue it with `resume=True`"):
         open_run(folder, CONFIG, resume=False)
     open_run(folder, CONFIG, resume=True)
-    with pytest.raises(BadInput, match=r"holds a run with other settings \(--seed: 0, not 3\). Use another --out"):
+    with pytest.raises(BadInput, match=r"holds a run with other settings \(`seed`: 0, not 3\). Use another `folder`"):
         open_run(folder, replace(CONFIG, seed=3), resume=True)
     (folder / "cases.csv").touch()
     with pytest.raises(BadInput, match="holds this run already, finished"):
@@ -124,5 +92,5 @@ def test_only_one_works_in_a_folder(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
     (tmp_path / "run.lock").mkdir()  # stands for a missing permission, which an administrator would not lack
-    with pytest.raises(BadInput, match=r"cannot be written: .* Name another --out"), locked(tmp_path):
+    with pytest.raises(BadInput, match=r"cannot be written: .* Name another `folder`"), locked(tmp_path):
         pass

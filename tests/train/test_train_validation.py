@@ -8,7 +8,7 @@ from train.tiny_runs import PHOTO, memory_dataset
 from sizewise.losses import loss
 from sizewise.train.preparation import UNLABELLED
 from sizewise.train.store import load_store
-from sizewise.train.validation import case_sums, channel_counts, region_counts, summarise
+from sizewise.train.validation import case_sums, region_counts, summarise
 
 CPU = torch.device("cpu")
 
@@ -38,7 +38,7 @@ def validated(store, criterion, batch_size, patch=()):
         batch_size=batch_size,
         device=CPU,
     )
-    return summarise(criterion, sums, counts.numpy())
+    return summarise(criterion, sums, counts)
 
 
 @pytest.mark.parametrize("name", ["CE", "RCE", "Dice"])
@@ -84,14 +84,14 @@ def test_scores_by_plain_counting():
 
 
 def counts(*cases):
-    """(cases, 4, 1): predicted, true, common, valid."""
-    return np.array(cases)[:, :, None]
+    """(cases, 1, 4): common, predicted, true, valid."""
+    return torch.tensor(cases)[:, None]
 
 
 def test_empty_regions_both_have_no_score_and_one_scores_zero():
     criterion = loss("CE", ignore_index=UNLABELLED)
     sums = criterion.stats(torch.randn(3, 2, 4, 4), torch.ones(3, 4, 4, dtype=torch.long)).sums
-    found = summarise(criterion, sums, counts((0, 0, 0, 16), (4, 0, 0, 16), (4, 4, 4, 16)))
+    found = summarise(criterion, sums, counts((0, 0, 0, 16), (0, 4, 0, 16), (4, 4, 4, 16)))
     assert found.dsc == (0.5,)  # the mean of 0 and 1: the first has none
     assert found.dsc_pooled == (pytest.approx(8 / 12),)
     assert found.size_error == (pytest.approx((0 + 0.25 + 0) / 3),)
@@ -103,10 +103,12 @@ def test_empty_regions_both_have_no_score_and_one_scores_zero():
 def test_sigmoid_counts_each_channel_without_its_ignored_pixels():
     logits = torch.tensor([[[[1.0, -1.0, 1.0, -1.0]], [[1.0, 1.0, 1.0, -1.0]]]])
     labels = torch.tensor([[[[1, 1, UNLABELLED, 0]], [[0, 1, 1, 1]]]], dtype=torch.uint8)
-    assert channel_counts(logits, labels)[0].T.tolist() == [[1, 2, 1, 3], [3, 3, 2, 4]]
+    assert region_counts(logits, labels, sigmoid=True, first_class=1)[0].tolist() == [[1, 1, 2, 3], [2, 3, 3, 4]]
 
 
 def test_label_0_is_counted_where_it_is_a_class_like_the_others():
     logits = torch.tensor([[[[1.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]]])  # predicted 0, 0, 1
     labels = torch.tensor([[[[0, 1, UNLABELLED]]]], dtype=torch.uint8)
-    assert region_counts(logits, labels, classes=range(2))[0].T.tolist() == [[2, 1, 1, 2], [0, 1, 0, 2]]
+    both = region_counts(logits, labels, sigmoid=False, first_class=0)
+    assert both[0].tolist() == [[1, 2, 1, 2], [0, 0, 1, 2]]
+    assert region_counts(logits, labels, sigmoid=False, first_class=1)[0].tolist() == [[0, 0, 1, 2]]

@@ -28,8 +28,8 @@ TIMES = ("seconds", "train_seconds")
 def train_tiny(data, out: Path, *, runtime: Runtime = CPU, resume: bool = False, **settings) -> list[str]:
     """Resolve and run; returns the lines for the screen."""
     lines: list[str] = []
-    config, dataset = resolve(TINY | {"data": str(data)} | settings)
-    run_training(config, dataset, folder=out, runtime=runtime, resume=resume, say=lines.append)
+    run = resolve(TINY | {"data": str(data)} | settings)
+    run_training(run, folder=out, runtime=runtime, resume=resume, log=lines.append)
     return lines
 
 

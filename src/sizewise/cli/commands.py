@@ -3,6 +3,19 @@
 import typer
 
 from sizewise.cli import bench, compare, data, evaluate, losses, nnunet, predict, report, train
+from sizewise.cli.flags import speaks_in_flags
+
+COMMANDS = {
+    "compare": compare,
+    "data": data,
+    "evaluate": evaluate,
+    "predict": predict,
+    "train": train,
+    "report": report,
+    "losses": losses,
+    "nnunet": nnunet,
+    "bench": bench,
+}
 
 
 def make_app() -> typer.Typer:
@@ -20,13 +33,6 @@ def make_app() -> typer.Typer:
     def _program() -> None:
         pass
 
-    app.command("compare")(compare.command)
-    app.command("data")(data.command)
-    app.command("evaluate")(evaluate.command)
-    app.command("predict")(predict.command)
-    app.command("train")(train.command)
-    app.command("report")(report.command)
-    app.command("losses")(losses.command)
-    app.command("nnunet")(nnunet.command)
-    app.command("bench")(bench.command)
+    for name, module in COMMANDS.items():
+        app.command(name)(speaks_in_flags(module.command))
     return app

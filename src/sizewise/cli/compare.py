@@ -1,13 +1,15 @@
 """``sizewise compare``: a study."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from sizewise.cli.derived_options import engine_options, takes
+from sizewise.study.engines.engine import ENGINES
 
+
+@takes(after=engine_options())
 def command(
     data: Annotated[str, typer.Option(help="data sets, separated by commas: folders, or synthetic")] = "",
     losses: Annotated[str, typer.Option(help="as CE,Dice,RCE; see `sizewise losses`")] = "",
@@ -19,25 +21,25 @@ def command(
     study: Annotated[Path | None, typer.Option(help="a YAML file with these and `settings:`")] = None,
     setting: Annotated[list[str] | None, typer.Option(help="of every run, as epochs=20 or size=352x352")] = None,
     out: Annotated[Path, typer.Option(help="the study folder; a study there is continued or added to")] = Path("study"),
-    engine: Annotated[str, typer.Option(help="local or ray")] = "local",
-    jobs: Annotated[str, typer.Option(help="processes on this machine (auto: 1, or up to 3 on a GPU)")] = "auto",
-    address: Annotated[str, typer.Option(help="of a Ray cluster")] = "",
+    engine: Annotated[str, typer.Option(help=f"what carries out the runs: {' or '.join(ENGINES)}")] = "local",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
+    **engine_given: Any,
 ) -> None:
     """Compare losses: run all of them with several seeds under one protocol, and report what can be concluded."""
+    from sizewise.cli.command_line import command_line
     from sizewise.cli.report_screen import show_report
-    from sizewise.cli.show import show_findings_of
     from sizewise.errors import BadInput
-    from sizewise.report.build import build_report
+    from sizewise.report.build import assemble, write_report
     from sizewise.study.compare import compare
-    from sizewise.study.words import parse_study
+    from sizewise.study.engines.engine import make_engine
+    from sizewise.study.study_words import parse_study
     from sizewise.train.config import Runtime
     from sizewise.wording import counted
 
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda, got {device!r}.")
-    given: dict[str, Any] = {
+    given = {
         "data": data,
         "losses": losses,
         "seeds": seeds,
@@ -50,19 +52,16 @@ def command(
     outcome = compare(
         parse_study(given, study),
         folder=out,
-        command=shlex.join(["sizewise", *sys.argv[1:]]),
+        command=command_line(),
         runtime=Runtime(accelerator=device, save_seconds=save_seconds),  # type: ignore[arg-type]
-        engine=engine,
-        jobs=jobs,
-        address=address,
+        engine=make_engine(engine, {name: value for name, value in engine_given.items() if value is not None}),
     )
     if outcome.elsewhere:
         busy = counted(len(outcome.elsewhere), "run is", "runs are")
         print(f"{busy} in the hands of another process: `sizewise report {out}` shows everything when it is done.")
     if (out / "results.csv").exists():
-        page = build_report(out)
-        show_findings_of(page.with_suffix(".md"))
-        show_report(page)
+        made = assemble(out)
+        show_report(made.page, write_report(made, out))
     if outcome.failed:
         lost = counted(len(outcome.failed), "run")
         print(f"{lost} failed; why is in {out}/runs/*/failed.json. Run this again to retry.")

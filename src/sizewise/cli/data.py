@@ -21,7 +21,6 @@ def command(
     from sizewise.cli.data_screen import make_folder, show_dataset, show_findings, write_files
     from sizewise.data.check import check_dataset
     from sizewise.data.recognise import open_dataset
-    from sizewise.progress import track
 
     if out is not None:
         make_folder(out)  # before the work, not after it
@@ -33,7 +32,7 @@ def command(
         ignore_index=ignore_index,
         modality=tuple(word.strip() for word in modality.split(",") if word.strip()),
     )
-    result = check_dataset(dataset, track=lambda cases: track(cases, what="checking", total=len(dataset.cases)))
+    result = check_dataset(dataset)
     show_dataset(dataset, result)
     written = write_files(dataset, result, out) if out is not None else ()
     options = {

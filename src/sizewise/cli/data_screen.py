@@ -5,11 +5,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from sizewise.cli.flags import in_flags
 from sizewise.cli.show import show_next, show_table
 from sizewise.data.check import CheckResult
 from sizewise.data.dataset import Dataset
-from sizewise.data.split import split_cases
-from sizewise.data.summary import (
+from sizewise.data.size_table import (
     COLUMNS,
     percent,
     plot_sizes,
@@ -19,6 +19,7 @@ from sizewise.data.summary import (
     write_plot,
     write_sizes,
 )
+from sizewise.data.split import split_cases
 from sizewise.errors import BadInput
 from sizewise.wording import counted
 
@@ -43,7 +44,7 @@ def show_dataset(dataset: Dataset, result: CheckResult) -> None:
         if text:
             print(f"{what}: {text}")
     for note in dataset.notes:
-        print(f"note: {note}")
+        print(f"note: {in_flags(note)}")
     print(f"cases: {_count_subsets(dataset)}")
     print(f"split: {_describe_split(dataset)}")
     if result.sizes:
@@ -106,7 +107,7 @@ def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, 
     warnings = [finding for finding in result.findings if finding.level == "warning"]
     for level, findings, stream in (("warning", warnings, sys.stdout), ("error", result.errors, sys.stderr)):
         for finding in findings[:_SHOWN]:
-            print(f"{level}: {finding.message}", file=stream)
+            print(f"{level}: {in_flags(finding.message)}", file=stream)
         if len(findings) > _SHOWN:
             print(f"{level}: and {len(findings) - _SHOWN} more.", file=stream)
     if written:

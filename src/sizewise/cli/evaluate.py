@@ -21,8 +21,8 @@ def command(
 ) -> None:
     """Score predicted label maps: DSC, IoU, NSD, HD95 and size errors per case and class, and pooled."""
     from sizewise.cli.evaluate_screen import parse_ids, parse_numbers, show_evaluation
-    from sizewise.metrics.evaluate import evaluate_folders
-    from sizewise.metrics.table import check_writable, write_cases
+    from sizewise.evaluate.folders import evaluate_folders
+    from sizewise.metrics.cases_csv import check_writable, write_cases
 
     path = out / "cases.csv"
     check_writable(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from sizewise.cli.score_screen import show_scores
 from sizewise.cli.show import show_next
 from sizewise.errors import BadInput
-from sizewise.metrics.evaluate import Evaluation
+from sizewise.evaluate.folders import Evaluation
 from sizewise.wording import counted
 
 _LARGEST_ID = 65535

@@ -6,8 +6,10 @@ import sys
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 some runs failed, 2 wrong use or bad input, 130 interrupted."""
+    from sizewise.data.file_names import ignore_pillow_warnings
     from sizewise.errors import BadInput, RunFailed
 
+    ignore_pillow_warnings()
     try:
         from sizewise.cli.commands import make_app
     except ModuleNotFoundError as error:

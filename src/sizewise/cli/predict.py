@@ -19,7 +19,7 @@ def command(
     from sizewise.cli.score_screen import show_scores
     from sizewise.cli.show import show_next
     from sizewise.data.recognise import SYNTHETIC
-    from sizewise.metrics.table import read_cases
+    from sizewise.metrics.cases_csv import read_cases
     from sizewise.train.predict import predict_folder, scored_names
 
     files = predict_folder(run, data, out=out, subset=subset, score=score, device=device)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from sizewise.metrics.registry import score_names
+
 
 def command(
     study: Annotated[Path | None, typer.Argument(help="Folder of a study that sizewise compare made.")] = None,
@@ -17,9 +19,7 @@ def command(
     groups: Annotated[
         Path | None, typer.Option(help="With --pred: CSV with a case and its patient per line, for the statistics.")
     ] = None,
-    metric: Annotated[
-        str, typer.Option(help="What the statistics compare: dsc, iou, nsd, hd95, size_error, relative_size_error.")
-    ] = "dsc",
+    metric: Annotated[str, typer.Option(help=f"What the statistics compare: {', '.join(score_names())}.")] = "dsc",
     every_view: Annotated[
         bool, typer.Option("--every-view", help="Draw every data set and class as SVG and PNG, not the first four.")
     ] = False,
@@ -32,40 +32,27 @@ def command(
     jobs: Annotated[int | None, typer.Option(help="With --pred: processes. Default: one per core.")] = None,
 ) -> None:
     """Make the report of a study again, or one of label maps that came from elsewhere."""
+    from sizewise.cli.command_line import command_line
+    from sizewise.cli.evaluate_screen import parse_ids, parse_numbers
     from sizewise.cli.report_screen import choose_source, refuse_scoring, show_report
-    from sizewise.cli.show import show_findings_of
-    from sizewise.report.build import build_report
+    from sizewise.report.build import assemble, write_report
+    from sizewise.report.label_map_study import Scoring, write_label_map_study
 
+    scoring = Scoring(nsd_tolerance, parse_ids(classes), ignore_index, parse_numbers(spacing), jobs)
     predictions = choose_source(study, pred or [], target)
-    scoring = {
-        "--groups": groups is not None,
-        "--nsd-tolerance": nsd_tolerance != 1.0,
-        "--classes": classes is not None,
-        "--ignore-index": ignore_index is not None,
-        "--spacing": spacing != "1,1",
-        "--jobs": jobs is not None,
-    }
-    if not predictions:
-        refuse_scoring(study, [name for name, given in scoring.items() if given])
     if predictions:
-        from sizewise.cli.evaluate_screen import parse_ids, parse_numbers
-        from sizewise.report.label_maps import write_label_map_study
-
-        study = write_label_map_study(
-            out or Path("report"),
+        study = out or Path("report")
+        write_label_map_study(
+            study,
             predictions,
             target or Path(),
+            scoring=scoring,
             reference=reference,
             groups=groups,
-            nsd_tolerance=nsd_tolerance,
-            classes=parse_ids(classes),
-            ignore_index=ignore_index,
-            spacing=parse_numbers(spacing),
-            jobs=jobs,
+            command=command_line(),
         )
     assert study is not None
-    page = build_report(
-        study, out=None if predictions else out, reference=reference, metric=metric, every_view=every_view
-    )
-    show_findings_of(page.with_suffix(".md"))
-    show_report(page)
+    if not predictions:
+        refuse_scoring(study, scoring, groups)
+    made = assemble(study, reference=reference, metric=metric, command="" if predictions else command_line())
+    show_report(made.page, write_report(made, out or study, every_view=every_view))

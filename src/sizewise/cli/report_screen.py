@@ -1,10 +1,13 @@
 """What ``sizewise report`` reads from its flags and prints."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
-from sizewise.cli.show import show_next
+from sizewise.cli.show import show_next, show_page
 from sizewise.errors import BadInput
+from sizewise.report.label_map_study import Scoring
+from sizewise.report.page import Page
 
 
 def choose_source(study: Path | None, pred: Sequence[str], target: Path | None) -> dict[str, list[Path]]:
@@ -29,15 +32,17 @@ def choose_source(study: Path | None, pred: Sequence[str], target: Path | None) 
     return folders
 
 
-def refuse_scoring(study: Path | None, options: Sequence[str]) -> None:
+def refuse_scoring(study: Path, scoring: Scoring, groups: Path | None) -> None:
     """A study was scored when its runs ended: options about scoring would be ignored, so they are an error."""
-    if options:
-        names = ", ".join(options)
+    given = ["groups"] if groups is not None else []
+    given += [field.name for field in fields(Scoring) if getattr(scoring, field.name) != field.default]
+    if given:
+        names = ", ".join(f"`{name}`" for name in given)
         raise BadInput(f"report: {names} goes with --pred; '{study}' was scored when its runs ended. Leave it out.")
 
 
-def show_report(page: Path) -> None:
-    """Say where everything is."""
-    folder = page.parent
-    print(f"Wrote {page} (one file, opens offline), report.md, figures/ (SVG, PNG, CSV) and tables/ (LaTeX, CSV).")
-    show_next(f"open {folder / 'report.html'} in a browser")
+def show_report(page: Page, path: Path) -> None:
+    """The verdict and the scores, and where everything is."""
+    show_page(page)
+    print(f"Wrote {path} (one file, opens offline), report.md, figures/ (SVG, PNG, CSV) and tables/ (LaTeX, CSV).")
+    show_next(f"open {path} in a browser")

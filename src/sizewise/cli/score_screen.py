@@ -3,17 +3,15 @@
 from collections.abc import Iterable, Mapping
 
 from sizewise.cli.show import show_table
-from sizewise.metrics.summary import ClassSummary, summarise
-from sizewise.metrics.table import Row
+from sizewise.metrics.cases_csv import Row
+from sizewise.metrics.class_summary import ClassSummary, summarise
+from sizewise.metrics.registry import METRICS, POOLED
 
-_MEANS = {"DSC": "dsc", "IoU": "iou", "NSD": "nsd", "HD95 mm": "hd95"}
-_POOLED = {"pooled DSC": "dsc_pooled", "pooled IoU": "iou_pooled"}
-_SIZES = {"of image": ("size_error", "{:+.3%}"), "relative": ("relative_size_error", "{:+.1%}")}
 _COUNTS = {"cases": "cases", "true neg.": "true_negatives", "missed": "missed", "false alarms": "false_alarms"}
 
 
 def show_scores(rows: Iterable[Row], *, title: str = "", names: Mapping[int, str] | None = None) -> None:
-    """Print means over cases and pooled scores, then size errors and counts of empty regions.
+    """Print means over cases and pooled scores, then errors with a sign and counts of empty regions.
 
     Args:
         rows: the lines of a cases.csv.
@@ -22,22 +20,22 @@ def show_scores(rows: Iterable[Row], *, title: str = "", names: Mapping[int, str
     """
     summaries = summarise(rows)
     labels = [f"{one.class_id} {(names or {}).get(one.class_id, '')}".strip() for one in summaries]
-    scores = [[label, *_score_cells(one)] for label, one in zip(labels, summaries, strict=True)]
-    sizes = [[label, *_size_cells(one)] for label, one in zip(labels, summaries, strict=True)]
+    shown = [metric for metric in METRICS.values() if metric.screen[0]]
+    scores = {metric.name: metric.screen for metric in shown if not metric.signed}
+    scores |= {metric.name + POOLED: (f"pooled {metric.label}", metric.screen[1]) for metric in shown if metric.pooled}
+    sizes = {metric.name: metric.screen for metric in shown if metric.signed}
     heading = f"{title}: means over cases, and pooled" if title else "Means over cases, and pooled"
-    show_table(heading, ["class", *_MEANS, *_POOLED], scores)
-    show_table("Predicted minus true size, empty regions", ["class", *_SIZES, *_COUNTS], sizes)
+    lines = [[label, *_cells(one, scores)] for label, one in zip(labels, summaries, strict=True)]
+    show_table(heading, ["class", *(head for head, _ in scores.values())], lines)
+    lines = [
+        [label, *_cells(one, sizes), *(str(getattr(one, count)) for count in _COUNTS.values())]
+        for label, one in zip(labels, summaries, strict=True)
+    ]
+    heads = ["class", *(head for head, _ in sizes.values()), *_COUNTS]
+    show_table("Predicted minus true size, empty regions", heads, lines)
 
 
-def _score_cells(one: ClassSummary) -> list[str]:
-    means = [_number(one.means.get(metric), "{:.2f}" if metric == "hd95" else "{:.4f}") for metric in _MEANS.values()]
-    return [*means, *(_number(one.pooled.get(metric), "{:.4f}") for metric in _POOLED.values())]
-
-
-def _size_cells(one: ClassSummary) -> list[str]:
-    sizes = [_number(one.means.get(metric), form) for metric, form in _SIZES.values()]
-    return [*sizes, *(str(getattr(one, count)) for count in _COUNTS.values())]
-
-
-def _number(value: float | None, form: str) -> str:
-    return "–" if value is None else form.format(value)
+def _cells(one: ClassSummary, columns: Mapping[str, tuple[str, str]]) -> list[str]:
+    values = {**one.means, **one.pooled}
+    found = [(values.get(name), form) for name, (_, form) in columns.items()]
+    return ["–" if value is None else form.format(value) for value, form in found]

@@ -1,1 +1,1 @@
-"""Data sets: recognise, read, check, split. ``open_dataset(PATH)`` is the way in."""
+"""Data sets: recognised, read, checked and split."""

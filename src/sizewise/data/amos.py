@@ -12,7 +12,7 @@ https://zenodo.org/records/7262581; unpack it and give the folder, which its rea
       imagesVa/amos_0008.nii.gz  labelsVa/…    100 CT + 20 MRI
       imagesTs/amos_0002.nii.gz                no label maps: scored by the challenge's server
 
-Numbers up to 500 are CT, above it MRI. As in the paper, CT alone is used unless ``--modality`` says otherwise, and the
+Numbers up to 500 are CT, above it MRI. As in the paper, CT alone is used unless ``modality`` says otherwise, and the
 official validation cases are scored. Axes are turned to one orientation, as nnU-Net's converter of AMOS asks for. The
 official labels call the aorta "arota"; names are taken from dataset.json.
 """
@@ -29,7 +29,7 @@ from sizewise.data.dataset_json import (
     stem_of,
     unique_names,
 )
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.volumes import VolumeReader
 from sizewise.errors import BadInput
 
@@ -55,7 +55,7 @@ def recognise(path: Path) -> bool:
     return (root / "imagesVa").is_dir() and any((root / "imagesTr").glob("amos_*.nii.gz"))
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Read the lists, or the folders where there is no dataset.json; no volume is decoded yet."""
     root = _root(path)
     labels = dict(enumerate(("background", *ORGANS)))
@@ -74,7 +74,7 @@ def load(path: Path, *, options: Options) -> Dataset:
         raise BadInput(f"AMOS: modality must be CT, MRI or both, got {', '.join(wanted)}.")
     kept = [case for case in cases if modality_of(case) in wanted]
     if cases and not kept:
-        raise BadInput(f"'{root}' has {len(cases)} AMOS cases, but none of {' or '.join(wanted)}. Give --modality.")
+        raise BadInput(f"'{root}' has {len(cases)} AMOS cases, but none of {' or '.join(wanted)}. Give `modality`.")
     return Dataset(
         name=NAME,
         classes=("background", "foreground") if options.merge else tuple(labels.values()),
@@ -94,7 +94,7 @@ def load(path: Path, *, options: Options) -> Dataset:
 def _notes(wanted: tuple[str, ...], *, left_out: int) -> tuple[str, ...]:
     notes = ["The official validation cases are scored; the test cases have no public label maps."]
     if left_out:
-        notes.append(f"{wanted[0]} alone: {left_out} other cases are left out. The paper uses CT; --modality chooses.")
+        notes.append(f"{wanted[0]} alone: {left_out} other cases are left out. The paper uses CT; `modality` chooses.")
     if len(wanted) > 1:
         notes.append("CT and MRI together: intensities are scaled case by case, as for MRI.")
     return tuple(notes)

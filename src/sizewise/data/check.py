@@ -1,10 +1,9 @@
 """Verify every pair of a data set in one pass, which also counts the region sizes."""
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,8 @@ import numpy as np
 
 from sizewise.data.dataset import Case, Dataset
 from sizewise.errors import BadInput
+from sizewise.parallel import available_cores, map_ahead
+from sizewise.progress import track
 from sizewise.wording import counted
 
 
@@ -47,9 +48,7 @@ class CheckResult:
         return tuple(finding for finding in self.findings if finding.level == "error")
 
 
-def check_dataset(
-    dataset: Dataset, *, workers: int | None = None, track: Callable[[Iterable], Iterator] | None = None
-) -> CheckResult:
+def check_dataset(dataset: Dataset, *, workers: int | None = None) -> CheckResult:
     """Decode every image and every label map, several at a time, and compare them.
 
     Errors: unreadable or truncated files, sizes or geometries that differ, label values without a class, pixels that
@@ -59,18 +58,14 @@ def check_dataset(
     Args:
         dataset: what ``open_dataset`` returned.
         workers: threads; decoding runs outside Python's lock. Default: one a core, at most 8.
-        track: wraps the iterable of cases, for a progress bar.
     """
     findings: list[Finding] = list(_stray_files(dataset))
     sizes: list[CaseSizes] = []
-    pool = ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1))
-    try:
-        results = pool.map(lambda case: _check_case(dataset, case), dataset.cases)
-        for found, size in track(results) if track else results:
-            findings += found
-            sizes += [size] if size else []
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C must not wait for cases that have not begun
+    threads = workers or min(8, available_cores())
+    results = map_ahead(partial(_check_case, dataset), dataset.cases, threads=threads)
+    for found, size in track(results, what="checking", total=len(dataset.cases)):
+        findings += found
+        sizes += [size] if size else []
     return CheckResult(tuple(sorted(findings, key=lambda finding: finding.level)), tuple(sizes))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image as Picture
 
 from sizewise.data.dataset import Case, Dataset, Image, Reader, Subset
-from sizewise.data.options import Options, refuse_unused
+from sizewise.data.open_options import OpenOptions, refuse_unused
 from sizewise.data.picture_reader import read_case_picture
 from sizewise.data.pictures import read_label_picture
 from sizewise.errors import BadInput
@@ -79,7 +79,7 @@ def recognise(path: Path) -> bool:
     return any((path / "leftImg8bit" / name).is_dir() for name in _SETS)
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Open Cityscapes; the official validation set stays validation, and is what can be scored."""
     refuse_unused(options, where=NAME, used=())
     if not recognise(path):

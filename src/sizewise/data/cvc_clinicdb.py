@@ -27,7 +27,7 @@ from pathlib import Path
 from sizewise.data.dataset import Case, Dataset
 from sizewise.data.frame_groups import alike_frames, group_frames, natural_key
 from sizewise.data.label_rule import LabelRule
-from sizewise.data.options import Options, refuse_unused
+from sizewise.data.open_options import OpenOptions, refuse_unused
 from sizewise.data.pairs import find_cases
 from sizewise.data.picture_reader import PictureReader
 from sizewise.errors import BadInput
@@ -60,7 +60,7 @@ def _has(root: Path, name: str) -> bool:
     return root.is_dir() and any(entry.is_dir() and entry.name.lower() == name for entry in root.iterdir())
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Open CVC-ClinicDB with ``Case.group`` set to the sequence."""
     refuse_unused(options, where=NAME, used=("merge",))
     root = _root_of(path)

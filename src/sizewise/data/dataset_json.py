@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from sizewise.data.dataset import Case, Subset
-from sizewise.data.volumes import NIFTI_ENDINGS, count_spatial_dims
+from sizewise.data.file_names import NIFTI_ENDINGS
+from sizewise.data.volumes import count_spatial_dims
 from sizewise.errors import BadInput
 
 

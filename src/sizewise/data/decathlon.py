@@ -28,7 +28,7 @@ from sizewise.data.dataset_json import (
     unique_names,
     words_by_channel,
 )
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.volumes import VolumeReader
 from sizewise.errors import BadInput
 
@@ -42,7 +42,7 @@ def recognise(path: Path) -> bool:
     return has_keys(path, "labels", "training") and not has_keys(path, "channel_names") and not amos.recognise(path)
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Read the lists; no volume is decoded yet."""
     info = read_dataset_json(path)
     labels = labels_by_value(info, path)
@@ -84,5 +84,5 @@ def _notes(info: dict, listed: int, words: tuple[str, ...]) -> tuple[str, ...]:
     if promised != listed:
         notes.append(f"dataset.json says numTraining {promised} and lists {listed} training cases.")
     if not words:
-        notes.append("dataset.json names no modality: intensities are scaled as for MRI. --modality CT changes that.")
+        notes.append("dataset.json names no modality: intensities are scaled as for MRI. `modality=CT` changes that.")
     return tuple(notes)

@@ -15,13 +15,14 @@ become classes is told in ``sizewise.data.label_values``.
 from pathlib import Path
 
 from sizewise.data.dataset import Case, Dataset, Reader
+from sizewise.data.file_names import is_volume
 from sizewise.data.label_values import label_rule
-from sizewise.data.options import Options
-from sizewise.data.pairs import find_cases, has_pairs, is_volume
+from sizewise.data.open_options import OpenOptions
+from sizewise.data.pairs import find_cases, has_pairs
 from sizewise.data.picture_reader import PictureReader
 from sizewise.data.pictures import picture_channels
-from sizewise.data.threads import map_threads
 from sizewise.errors import BadInput
+from sizewise.parallel import map_threads
 
 NAME = "folder"
 LAYOUT = "images/ and masks/, with or without train, validation, test"
@@ -32,7 +33,7 @@ def recognise(path: Path) -> bool:
     return has_pairs(path)
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Open the folder; every mask is read once to decide what its values mean, unless a ``classes.csv`` says it."""
     cases, notes = find_cases(path, where=NAME)
     volumes = [case for case in cases if is_volume(case.images[0])]

@@ -8,8 +8,8 @@ import numpy as np
 from PIL import Image
 
 from sizewise.data.pictures import read_picture
-from sizewise.data.threads import map_threads
 from sizewise.errors import BadInput
+from sizewise.parallel import map_threads
 
 # Measured on Kvasir-SEG, whose 1,000 images are unrelated: 90 % of the pairs correlate below 0.76, all but 1 in
 # 10,000 below 0.94, while a frame and itself moved by 3 % of its width mostly correlate by 0.89 or more. Joining too

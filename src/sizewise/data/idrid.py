@@ -19,9 +19,9 @@ import re
 from pathlib import Path
 
 from sizewise.data.dataset import Case, Dataset, Subset
-from sizewise.data.options import Options, refuse_unused
+from sizewise.data.file_names import is_picture
+from sizewise.data.open_options import OpenOptions, refuse_unused
 from sizewise.data.picture_reader import RegionReader
-from sizewise.data.pictures import is_picture
 from sizewise.errors import BadInput
 
 NAME = "idrid"
@@ -53,7 +53,7 @@ def _official_root(path: Path) -> Path | None:
     return next((root for root in (path, path / "A. Segmentation") if (root / _IMAGES).is_dir()), None)
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Open IDRiD; ``options.merge`` joins the lesions into one class."""
     refuse_unused(options, where=NAME, used=("merge",))
     if not recognise(path):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sizewise.data.dataset import Dataset
 from sizewise.data.label_rule import LabelRule
-from sizewise.data.options import Options, refuse_unused
+from sizewise.data.open_options import OpenOptions, refuse_unused
 from sizewise.data.pairs import find_cases, has_pairs
 from sizewise.data.picture_reader import PictureReader
 
@@ -45,7 +45,7 @@ def recognise(path: Path) -> bool:
     return bool(names) and all(_FILE_NAME.fullmatch(name) for name in names[:20])
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Open Kvasir-SEG; its one class leaves nothing to choose."""
     refuse_unused(options, where=NAME, used=("merge",))
     cases, notes = find_cases(path, where=NAME)

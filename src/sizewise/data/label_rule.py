@@ -6,7 +6,8 @@ from typing import Literal, final
 
 import numpy as np
 
-from sizewise.data.pictures import is_jpeg, read_label_colours, read_label_picture
+from sizewise.data.file_names import is_jpeg
+from sizewise.data.pictures import read_label_colours, read_label_picture
 from sizewise.errors import BadInput
 
 WHITE_THRESHOLD = 127

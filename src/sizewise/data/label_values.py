@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from sizewise.data.class_table import ClassTable, find_class_table, read_class_table
+from sizewise.data.file_names import is_jpeg
 from sizewise.data.label_rule import WHITE_THRESHOLD, LabelRule, describe_colours, pack_colours
-from sizewise.data.options import Options
-from sizewise.data.pictures import is_jpeg, read_label_picture
-from sizewise.data.threads import map_threads
+from sizewise.data.open_options import OpenOptions
+from sizewise.data.pictures import read_label_picture
 from sizewise.errors import BadInput
+from sizewise.parallel import map_threads
 from sizewise.wording import counted
 
 _BLACK_UP_TO, _WHITE_FROM = 32, 223  # where JPEG leaves black and white
@@ -88,7 +89,9 @@ def scan_masks(paths: Sequence[Path]) -> tuple[list[MaskValues], list[str]]:
     return masks, sorted(unreadable)
 
 
-def label_rule(paths: Sequence[Path], *, root: Path, options: Options) -> tuple[LabelRule, tuple[str, ...], list[str]]:
+def label_rule(
+    paths: Sequence[Path], *, root: Path, options: OpenOptions
+) -> tuple[LabelRule, tuple[str, ...], list[str]]:
     """The rule for a data set's masks, its class names and notes for the user.
 
     Args:
@@ -107,14 +110,14 @@ def label_rule(paths: Sequence[Path], *, root: Path, options: Options) -> tuple[
             notes.append(f"{count} cannot be read. {unreadable[0]}")
     if options.merge and len(names) > 2:
         if rule.ignore in (0, 1):
-            raise BadInput(f"--ignore-index {rule.ignore} cannot be told from the merged classes 0 and 1.")
+            raise BadInput(f"`ignore_index={rule.ignore}` cannot be told from the merged classes 0 and 1.")
         notes.append(f"Classes {', '.join(names[1:])} are merged into one.")
         names = (names[0], "foreground")
     return rule, names, notes
 
 
 def _rule_from_table(
-    table: ClassTable, path: Path, masks: Sequence[Path], options: Options
+    table: ClassTable, path: Path, masks: Sequence[Path], options: OpenOptions
 ) -> tuple[LabelRule, tuple[str, ...], list[str]]:
     by_colour = bool(table.colours) and (not table.values or read_label_picture(masks[0]).ndim == 3)
     if any(is_jpeg(mask) for mask in masks):
@@ -135,14 +138,14 @@ def _rule_from_table(
     return rule, table.names, notes
 
 
-def _rule_from_values(masks: list[MaskValues], options: Options) -> tuple[LabelRule, tuple[str, ...], list[str]]:
+def _rule_from_values(masks: list[MaskValues], options: OpenOptions) -> tuple[LabelRule, tuple[str, ...], list[str]]:
     _refuse_colours(masks)
     _refuse_grey_jpeg(masks)
     pool = sorted(set().union(*(mask.values for mask in masks)))
     values = [value for value in pool if value != options.ignore_index]
     if values in ([0, 255], [255]):
         if options.ignore_index == 1:
-            raise BadInput("--ignore-index 1 cannot be told from the foreground, which 255 becomes here.")
+            raise BadInput("`ignore_index=1` cannot be told from the foreground, which 255 becomes here.")
         return LabelRule("binary", 2, ignore=options.ignore_index), _TWO, []
     if any(is_jpeg(mask.path) for mask in masks):
         raise BadInput(
@@ -163,7 +166,7 @@ def _refuse_colours(masks: list[MaskValues]) -> None:
         raise BadInput(
             f"{len(coloured)} of {len(masks)} masks hold colours, such as '{coloured[0].path}'. Say which colour is "
             f"which class in a classes.csv with the columns name,r,g,b beside the images folder, or with "
-            f"--classes-csv FILE. Colours found: {describe_colours(found)}."
+            f"`classes_csv`. Colours found: {describe_colours(found)}."
         )
 
 
@@ -187,12 +190,12 @@ def _refuse_grey_jpeg(masks: list[MaskValues]) -> None:
         )
 
 
-def _what_is_wrong(values: list[int], options: Options) -> str:
+def _what_is_wrong(values: list[int], options: OpenOptions) -> str:
     below = [value for value in values if value != 255]
     if 255 in values and len(below) >= 2 and below == list(range(len(below))):
         return (
             f"Masks hold classes 0 to {below[-1]} and the value 255, which usually marks pixels to ignore: say so with "
-            "--ignore-index 255, or name the classes in a classes.csv with the columns name,value. "
+            "`ignore_index=255`, or name the classes in a classes.csv with the columns name,value. "
         )
     if values in ([], [0]):
         return "No mask holds a region: the values are all 0" + (
@@ -200,7 +203,7 @@ def _what_is_wrong(values: list[int], options: Options) -> str:
         )
     return (
         "Mask values must be the classes 0, 1, …, K−1 without a gap, or 0 and 255. Name the classes in a classes.csv "
-        "with the columns name,value beside the images folder, or with --classes-csv FILE. "
+        "with the columns name,value beside the images folder, or as `classes_csv`. "
     )
 
 

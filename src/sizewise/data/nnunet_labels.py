@@ -62,7 +62,7 @@ def _regions(
     ignore_index: int | None,
 ) -> Labels:
     if ignore_index is not None:
-        raise BadInput(f"'{file}': regions together with ignored pixels are not supported. Merge the labels: --merge.")
+        raise BadInput(f"'{file}': regions with ignored pixels are not supported. Merge the labels: `merge=True`.")
     foreground = {name: region for name, region in table.items() if region != (0,)}
     order = info.get("regions_class_order")
     if not isinstance(order, list) or len(order) != len(foreground) or not all(isinstance(v, int) for v in order):

@@ -20,12 +20,13 @@ from typing import Any
 
 from sizewise.data.dataset import Case, Dataset, Reader, Subset
 from sizewise.data.dataset_json import first_spatial_dims, has_keys, read_dataset_json, unique_names, words_by_channel
+from sizewise.data.file_names import NIFTI_ENDINGS
 from sizewise.data.label_rule import LabelRule
 from sizewise.data.nnunet_labels import Labels, read_labels
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.picture_reader import PictureReader
 from sizewise.data.pictures import picture_channels
-from sizewise.data.volumes import NIFTI_ENDINGS, VolumeReader
+from sizewise.data.volumes import VolumeReader
 from sizewise.errors import BadInput
 
 NAME = "nnunet-raw"
@@ -39,7 +40,7 @@ def recognise(path: Path) -> bool:
     return has_keys(path, "channel_names", "labels")
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Read dataset.json and the folders' names; no image is decoded yet."""
     info = read_dataset_json(path)
     ending = info.get("file_ending")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sizewise.data.dataset import Case, Subset
-from sizewise.data.pictures import is_picture
+from sizewise.data.file_names import is_picture, is_volume, stem
 from sizewise.errors import BadInput
 
 _SUBSETS: dict[str, Subset] = {
@@ -82,21 +82,6 @@ def _read_long_name(name: str) -> FolderName | None:
     return FolderName(kinds.pop(), subsets.pop()) if len(subsets) == len(kinds) == 1 else None
 
 
-def stem_of(path: Path) -> str:
-    """The name without its extension, ``.nii.gz`` included.
-
-    >>> stem_of(Path("liver_1.nii.gz"))
-    'liver_1'
-    """
-    name = path.name
-    return name[: -len(".nii.gz")] if name.lower().endswith(".nii.gz") else path.stem
-
-
-def is_volume(path: Path) -> bool:
-    """Whether the name is that of a NIfTI file, and not hidden."""
-    return path.name.lower().endswith((".nii", ".nii.gz")) and not path.name.startswith(".")
-
-
 @dataclass
 class FoundFiles:
     """The files of a folder, sorted by what they are.
@@ -127,7 +112,7 @@ def find_files(root: Path) -> FoundFiles:
         if below and not kind:
             continue
         files = {"image": found.images, "mask": found.masks, "": found.loose}[kind][subset]
-        key = f"{below}/{stem_of(path)}" if below else stem_of(path)
+        key = f"{below}/{stem(path)}" if below else stem(path)
         if key in files:
             raise BadInput(f"'{files[key]}' and '{path}' have one name: which of them is meant? Remove the other.")
         files[key] = path
@@ -234,5 +219,5 @@ def _match(images: Iterable[str], masks: Iterable[str]) -> dict[str, str]:
 
 
 def _without(affix: re.Pattern[str], key: str) -> str:
-    folder, slash, stem = key.rpartition("/")
-    return folder + slash + affix.sub("", stem)
+    folder, slash, name = key.rpartition("/")
+    return folder + slash + affix.sub("", name)

@@ -1,7 +1,6 @@
 """Decode and write 2D pictures: PNG, JPEG, BMP and TIFF, with the odd forms in which masks are stored."""
 
 import struct
-import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from PIL import ExifTags, Image, ImageOps
 
+from sizewise.data.file_names import is_jpeg
 from sizewise.errors import BadInput
-
-EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")
-JPEG_EXTENSIONS = (".jpg", ".jpeg")
+from sizewise.files import replacing
 
 # What Pillow raises on files that are cut off, overwritten or not pictures at all; a UserWarning only where warnings
 # are errors.
@@ -31,24 +29,6 @@ _BROKEN = (
 )
 _WHITE_LEVELS = (255, 1023, 4095, 16383, 65535)  # cameras and scanners store 8, 10, 12, 14 or 16 bits
 _SWAPS_AXES = (5, 6, 7, 8)  # EXIF orientations that turn the picture on its side
-
-
-def is_picture(path: Path) -> bool:
-    """Whether the name is that of a picture: a known extension in any case, and not hidden.
-
-    >>> is_picture(Path("scan.PNG")), is_picture(Path("Thumbs.db")), is_picture(Path("._scan.png"))
-    (True, False, False)
-    """
-    return path.suffix.lower() in EXTENSIONS and not path.name.startswith(".")
-
-
-def is_jpeg(path: Path) -> bool:
-    """Whether the file is JPEG by its name: its values are then only near what was saved.
-
-    >>> is_jpeg(Path("mask.JPG"))
-    True
-    """
-    return path.suffix.lower() in JPEG_EXTENSIONS
 
 
 @contextmanager
@@ -208,13 +188,8 @@ def write_label_picture(labels: np.ndarray, path: Path) -> Path:
     else:
         picture = Image.fromarray(labels.astype(np.uint8))
         picture.putpalette(class_palette())  # turns mode L into P with the same values
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")  # so that an interrupted run leaves no half-written map
-    try:
+    with replacing(path) as partial:
         picture.save(partial, format="PNG")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
     return path
 
 
@@ -230,9 +205,3 @@ def class_palette() -> list[int]:
             bits = ((label >> channel) & 1, (label >> (channel + 3)) & 1, (label >> (channel + 6)) & 1)
             channels.append(bits[0] << 7 | bits[1] << 6 | bits[2] << 5)
     return channels
-
-
-# Whole-slide and satellite pictures are large on purpose; Pillow still refuses twice its limit. Its remarks on EXIF and
-# TIFF tags do not name the file; where they matter, decoding fails and the error does.
-warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
-warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")

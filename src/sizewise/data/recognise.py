@@ -1,29 +1,66 @@
 """Open a data set by its path: the layout is recognised, or named."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from typing import Protocol, cast
 
 from sizewise.data.dataset import Dataset
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.errors import BadInput
 
-# Most telling layout first: each module has NAME, recognise(path) and load(path, options=…).
-LAYOUTS = (
-    "cityscapes",
-    "retinal_lesions",
-    "idrid",
-    "cvc_clinicdb",
-    "amos",
-    "nnunet_raw",
-    "decathlon",
-    "kvasir_seg",
-    "folder",
-)
+# Modules, the most telling layout first. `LAYOUTS.insert(0, "my_package.my_layout")` adds one from outside.
+LAYOUTS = [
+    "sizewise.data.cityscapes",
+    "sizewise.data.retinal_lesions",
+    "sizewise.data.idrid",
+    "sizewise.data.cvc_clinicdb",
+    "sizewise.data.amos",
+    "sizewise.data.nnunet_raw",
+    "sizewise.data.decathlon",
+    "sizewise.data.kvasir_seg",
+    "sizewise.data.folder",
+]
 SYNTHETIC = ("synthetic", "synthetic-3d")
 _LISTED = 12
+
+
+class LayoutModule(Protocol):
+    """What a module of ``LAYOUTS`` has."""
+
+    NAME: str
+    LAYOUT: str
+
+    def recognise(self, path: Path) -> bool:
+        """Whether a folder has this layout. Never raises, and decodes nothing."""
+        ...
+
+    def load(self, path: Path, *, options: OpenOptions) -> Dataset:
+        """Open it; raises BadInput with what is wrong."""
+        ...
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A data set that was recognised and not opened yet.
+
+    Attributes:
+        name: of the layout, such as ``kvasir-seg``.
+        path: where it begins, which may be inside the folder that was named.
+        module: what opens it.
+    """
+
+    name: str
+    path: Path
+    module: LayoutModule
+
+    def load(self, options: OpenOptions) -> Dataset:
+        """Open it."""
+        with _readable():
+            return self.module.load(self.path, options=options)
 
 
 def open_dataset(
@@ -50,37 +87,43 @@ def open_dataset(
     Raises:
         BadInput: nothing there, no layout fits, or something is wrong with the one that does.
     """
-    options = Options(merge, classes_csv, ignore_index, seed, modality)
+    return find_layout(path, name=name).load(OpenOptions(merge, classes_csv, ignore_index, seed, modality))
+
+
+def find_layout(path: str | Path, *, name: str = "") -> Layout:
+    """Recognise the data set at ``path`` without opening it; ``name`` forces a layout."""
     if str(path) in SYNTHETIC or name in SYNTHETIC:
-        return import_module("sizewise.data.synthetic").load(Path(name or path), options=options)
+        return Layout(name or str(path), Path(name or path), _module("sizewise.data.synthetic"))
     root = Path(path).expanduser()
     if not root.exists():
         meant = _closest(str(path), SYNTHETIC)
         raise BadInput(f"There is no folder '{path}'. Wanted a data set's folder, or synthetic.{meant}")
     if not root.is_dir():
         raise BadInput(f"'{path}' is a file. Wanted the folder of a data set; unpack archives first.")
+    modules = [_module(one) for one in LAYOUTS]
+    with _readable():
+        if name:
+            return Layout(name, _inside(root, modules), _named(name, modules))
+        for folder in dict.fromkeys((root, _inside(root, modules))):  # archives often unpack to a folder in a folder
+            for module in modules:
+                if module.recognise(folder):
+                    return Layout(module.NAME, folder, module)
+        raise BadInput(_nothing_fits(root, modules))
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
     try:
-        return _open_folder(root, name, options)
+        yield
     except PermissionError as error:
         raise BadInput(f"'{error.filename}' may not be read: permission denied.") from error
 
 
-def _open_folder(root: Path, name: str, options: Options) -> Dataset:
-    modules = [_layout(module) for module in LAYOUTS]
-    if name:
-        return _named(name, modules).load(_inside(root), options=options)
-    for folder in dict.fromkeys((root, _inside(root))):  # archives often unpack to a folder in a folder
-        for module in modules:
-            if module.recognise(folder):
-                return module.load(folder, options=options)
-    raise BadInput(_nothing_fits(root, modules))
+def _module(name: str) -> LayoutModule:
+    return cast(LayoutModule, import_module(name))
 
 
-def _layout(module: str) -> ModuleType:
-    return import_module(f"sizewise.data.{module}")
-
-
-def _named(name: str, modules: list[ModuleType]) -> ModuleType:
+def _named(name: str, modules: list[LayoutModule]) -> LayoutModule:
     by_name = {module.NAME: module for module in modules}
     if name not in by_name:
         words = ", ".join((*by_name, *SYNTHETIC))
@@ -93,17 +136,14 @@ def _closest(word: str, known: Iterable[str]) -> str:
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
-def _inside(root: Path) -> Path:
+def _inside(root: Path, modules: list[LayoutModule]) -> Path:
     """The folder itself, or the only one in it when there is nothing else."""
     entries = [entry for entry in root.iterdir() if not entry.name.startswith((".", "__MACOSX"))]
-    return _inside(entries[0]) if len(entries) == 1 and entries[0].is_dir() and not _telling(root) else root
+    alone = len(entries) == 1 and entries[0].is_dir() and not any(module.recognise(root) for module in modules)
+    return _inside(entries[0], modules) if alone else root
 
 
-def _telling(root: Path) -> bool:
-    return any(_layout(module).recognise(root) for module in LAYOUTS)
-
-
-def _nothing_fits(root: Path, modules: list[ModuleType]) -> str:
+def _nothing_fits(root: Path, modules: list[LayoutModule]) -> str:
     entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
     listed = ", ".join(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries[:_LISTED])
     more = f" and {len(entries) - _LISTED} more" if len(entries) > _LISTED else ""
@@ -114,7 +154,7 @@ def _nothing_fits(root: Path, modules: list[ModuleType]) -> str:
         for module in modules
         if module.recognise(entry)
     ]
-    layouts = "\n".join(f"  {module.NAME}: {getattr(module, 'LAYOUT', '')}".rstrip(": ") for module in modules)
+    layouts = "\n".join(f"  {module.NAME}: {module.LAYOUT}".rstrip(": ") for module in modules)
     return (
         f"'{root}' is no data set that is known here. It holds: {listed or 'nothing'}{more}.\n"
         + (f"But {inner[0]}: did you mean that one?\n" if inner else "")

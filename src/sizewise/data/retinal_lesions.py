@@ -20,9 +20,9 @@ folders (one image id per line, as that code reads them) override the draw. Both
 from pathlib import Path
 
 from sizewise.data.dataset import Case, Dataset, Subset
-from sizewise.data.options import Options, refuse_unused
+from sizewise.data.file_names import is_picture
+from sizewise.data.open_options import OpenOptions, refuse_unused
 from sizewise.data.picture_reader import RegionReader
-from sizewise.data.pictures import is_picture
 from sizewise.errors import BadInput
 
 NAME = "retinal-lesions"
@@ -49,7 +49,7 @@ def recognise(path: Path) -> bool:
     return (path / _IMAGES).is_dir() and (path / _MASKS).is_dir()
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """Open Retinal-Lesions, all lesions merged into one class: that is how the paper uses it."""
     refuse_unused(options, where=NAME, used=("merge",))
     if not recognise(path):

@@ -12,9 +12,10 @@ from typing import final
 import numpy as np
 
 from sizewise.data.dataset import Case, Dataset, Image, Reader, Subset
-from sizewise.data.options import Options
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.synthetic_scene import Scene, draw_image, draw_labels
 from sizewise.errors import BadInput
+from sizewise.files import replacing
 
 NAME = "synthetic"
 CLASSES = ("background", "organ", "cyst", "lesion")
@@ -34,10 +35,10 @@ def recognise(path: Path) -> bool:
     return str(path) in SCENES
 
 
-def load(path: Path, *, options: Options) -> Dataset:
+def load(path: Path, *, options: OpenOptions) -> Dataset:
     """The data set of ``options.seed``; another seed gives other cases.
 
-    >>> dataset = load(Path("synthetic"), options=Options())
+    >>> dataset = load(Path("synthetic"), options=OpenOptions())
     >>> dataset.reader.image(dataset.cases[0]).pixels.shape, dataset.classes[3]
     ((1, 64, 64), 'lesion')
     """
@@ -86,7 +87,6 @@ class SyntheticReader(Reader):
     def write(self, labels: np.ndarray, case: Case, folder: Path) -> Path:
         if labels.shape != self.scene.shape:
             raise ValueError(f"write: {case.name} needs labels of shape {self.scene.shape}, got {labels.shape}.")
-        folder.mkdir(parents=True, exist_ok=True)
         if labels.ndim == 2:
             from sizewise.data.pictures import write_label_picture
 
@@ -94,8 +94,10 @@ class SyntheticReader(Reader):
         import nibabel as nib
 
         affine = np.diag([*self.scene.spacing, 1.0])
-        nib.save(nib.Nifti1Image(labels.astype(np.uint8), affine), folder / f"{case.name}.nii.gz")
-        return folder / f"{case.name}.nii.gz"
+        path = folder / f"{case.name}.nii.gz"
+        with replacing(path) as partial:
+            nib.save(nib.Nifti1Image(labels.astype(np.uint8), affine), partial)
+        return path
 
 
 @lru_cache(maxsize=16)  # image and target of a case are asked for one after the other

@@ -7,13 +7,13 @@ import numpy as np
 
 from sizewise.data.class_table import find_class_table, read_class_table
 from sizewise.data.dataset import Case, Dataset
-from sizewise.data.options import Options
-from sizewise.data.threads import map_threads
+from sizewise.data.open_options import OpenOptions
 from sizewise.data.volumes import VolumeReader, count_spatial_dims, read_volume
 from sizewise.errors import BadInput
+from sizewise.parallel import map_threads
 
 
-def load_volumes(path: Path, cases: tuple[Case, ...], notes: Sequence[str], *, options: Options) -> Dataset:
+def load_volumes(path: Path, cases: tuple[Case, ...], notes: Sequence[str], *, options: OpenOptions) -> Dataset:
     """The data set of NIfTI pairs; label values are 0 … K−1 or 0 and 255, or those that a ``classes.csv`` names."""
     masks = [mask for case in cases for mask in case.target if mask is not None]
     table_path = options.classes_csv or find_class_table(path)
@@ -54,14 +54,14 @@ _NO_MODALITY = (
 )
 
 
-def _values_of(masks: Sequence[Path], options: Options) -> tuple[int, ...]:
+def _values_of(masks: Sequence[Path], options: OpenOptions) -> tuple[int, ...]:
     found = map_threads(lambda mask: np.unique(read_volume(mask)[0]).tolist(), masks, what="mask values")
     values = sorted(set().union(*found) - {options.ignore_index})
     if values == [0, 255] or (len(values) >= 2 and values == list(range(len(values)))):
         return tuple(int(value) for value in values)
-    hint = " 255 usually marks pixels to ignore: say so with --ignore-index 255." if 255 in values else ""
+    hint = " 255 usually marks pixels to ignore: say so with `ignore_index=255`." if 255 in values else ""
     listed = ", ".join(f"{value:g}" for value in values[:16])
     raise BadInput(
         f"Mask values must be the classes 0, 1, …, K−1 without a gap, or 0 and 255, got {listed}.{hint} Name the "
-        "classes in a classes.csv with the columns name,value beside the images folder, or with --classes-csv FILE."
+        "classes in a classes.csv with the columns name,value beside the images folder, or as `classes_csv`."
     )

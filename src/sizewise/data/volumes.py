@@ -12,9 +12,9 @@ from nibabel.filebasedimages import ImageFileError
 from nibabel.spatialimages import HeaderDataError
 
 from sizewise.data.dataset import Case, Image, Reader
+from sizewise.data.file_names import NIFTI_ENDINGS
 from sizewise.errors import BadInput
-
-NIFTI_ENDINGS = (".nii.gz", ".nii")
+from sizewise.files import replacing
 
 _UNKNOWN = -32768  # no class has this id
 _AS_STORED = np.array([[0, 1], [1, 1], [2, 1]])  # every axis stays, none is flipped
@@ -102,7 +102,7 @@ class VolumeReader(Reader):
             ignored == 1 if self.merge else 0 <= ignored < len(self.values) and self.values[ignored] != ignored
         ):
             raise BadInput(
-                f"--ignore-index {ignored} is also the number that a class gets here (labels "
+                f"`ignore_index={ignored}` is also the number that a class gets here (labels "
                 f"{_list_values(np.array(self.values))}{', merged' if self.merge else ''}). Give the ignored pixels "
                 "another value, such as 255."
             )
@@ -148,11 +148,9 @@ class VolumeReader(Reader):
         header.set_data_dtype(data.dtype)
         header["cal_min"] = header["cal_max"] = 0  # a display window of the image would hide the labels
         header.set_slope_inter(1, 0)
-        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{case.name}.nii.gz"
-        partial = folder / f".{case.name}.partial.nii.gz"  # so that an interrupted run leaves no half-written map
-        nib.save(nib.Nifti1Image(data, image.affine, header), partial)
-        partial.replace(path)
+        with replacing(path) as partial:
+            nib.save(nib.Nifti1Image(data, image.affine, header), partial)
         return path
 
     def _turn(self, affine: np.ndarray) -> np.ndarray:
@@ -192,7 +190,7 @@ class VolumeReader(Reader):
             raise BadInput(
                 f"'{path}' has the label values {_list_values(labels[unknown])}, which are not among the data set's: "
                 f"{_list_values(known)}. Correct the file or the list of labels; name a value that means "
-                "'not labelled' by --ignore-index."
+                "'not labelled' by `ignore_index`."
             )
         if self.regions:
             return np.stack([np.isin(labels, region) for region in self.regions]).astype(np.uint8)

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from sizewise.checks import check_word
-from sizewise.integrations.region_counts import FORMULAS, count_channels, values_of
+from sizewise.metrics.device_counts import count_channels, count_metrics, values_of
+from sizewise.metrics.registry import score_names
 from sizewise.models.torchvision_ops import import_with_torchvision
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ else:
     _metrics = import_with_torchvision("monai.metrics", extra="monai", reason="sizewise.integrations.monai_metrics")
     CumulativeIterationMetric, do_metric_reduction = _metrics.CumulativeIterationMetric, _metrics.do_metric_reduction
 
-SURFACE = ("nsd", "hd95")
-
 
 class RegionMetric(CumulativeIterationMetric):
     """One of our scores for each image and channel, collected and reduced as MONAI's metrics are.
@@ -27,8 +26,8 @@ class RegionMetric(CumulativeIterationMetric):
     alarm score worst; where both regions are empty there is no value (NaN, which MONAI's reductions leave out).
 
     Args:
-        metric: ``"dsc"``, ``"iou"``, ``"size_error"`` (predicted minus true proportion, signed),
-            ``"relative_size_error"``, ``"nsd"`` or ``"hd95"``.
+        metric: any score of ``sizewise.metrics.registry``: ``"dsc"``, ``"iou"``, ``"nsd"``, ``"hd95"``,
+            ``"size_error"`` (predicted minus true proportion, signed), …
         include_background: whether channel 0 counts.
         reduction: one of MONAI's: ``"mean"``, ``"mean_batch"`` (one value per channel), ``"none"``, …
         get_not_nans: whether ``aggregate()`` also returns how many values entered.
@@ -55,7 +54,7 @@ class RegionMetric(CumulativeIterationMetric):
         nsd_tolerance_mm: float = 1.0,
     ) -> None:
         super().__init__()
-        self.metric = check_word("RegionMetric", "metric", metric, (*FORMULAS, *SURFACE))
+        self.metric = check_word("RegionMetric", "metric", metric, score_names())
         self.include_background = include_background
         self.reduction = reduction
         self.get_not_nans = get_not_nans
@@ -76,11 +75,11 @@ class RegionMetric(CumulativeIterationMetric):
             )
         first = 0 if self.include_background else 1
         y_pred, y = y_pred[:, first:], y[:, first:]
-        if self.metric in SURFACE:
-            return self._surfaces(y_pred, y, options.get("spacing") or self.spacing_mm).to(y_pred.device)
+        if self.metric not in count_metrics():
+            return self._from_masks(y_pred, y, options.get("spacing") or self.spacing_mm).to(y_pred.device)
         return values_of(self.metric, count_channels(y_pred, y)).float().to(y_pred.device)
 
-    def _surfaces(self, y_pred: Tensor, y: Tensor, spacing: Sequence[float] | None) -> Tensor:
+    def _from_masks(self, y_pred: Tensor, y: Tensor, spacing: Sequence[float] | None) -> Tensor:
         from sizewise.metrics.case import score_channels
 
         rows = []
@@ -90,6 +89,7 @@ class RegionMetric(CumulativeIterationMetric):
                 target,
                 spacing=(1.0,) * (y.dim() - 2) if spacing is None else tuple(spacing),
                 nsd_tolerance=self.nsd_tolerance_mm,
+                metrics=[self.metric],
             )
             found = [score.values()[self.metric] for score in scores]
             rows.append([float("nan") if value is None else value for value in found])

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from sizewise.checks import check_word
-from sizewise.integrations.region_counts import FORMULAS, count_channels, count_labels, values_of
+from sizewise.metrics.device_counts import count_channels, count_labels, count_metrics, values_of
 from sizewise.models.torchvision_ops import import_with_torchvision
 from sizewise.stats.inputs import ACTIVATIONS
 
@@ -25,8 +25,8 @@ class RegionMetric(Metric):
     both regions are empty there is no value, which enters no mean. A class without any value is NaN.
 
     Args:
-        metric: ``"dsc"``, ``"iou"``, ``"size_error"`` (predicted minus true proportion, signed) or
-            ``"relative_size_error"``.
+        metric: a score of ``sizewise.metrics.registry`` that counts of pixels are enough for: ``"dsc"``, ``"iou"``,
+            ``"size_error"`` (predicted minus true proportion, signed), …
         num_classes: K with the background, or C channels of a sigmoid.
         over: ``"images"`` for the mean of the images' scores, ``"dataset"`` for the score of the pooled counts.
         include_background: whether class 0 is in the result; channels of a sigmoid have no background.
@@ -60,7 +60,7 @@ class RegionMetric(Metric):
         ignore_index: int | None = None,
     ) -> None:
         super().__init__()
-        self.metric = check_word("RegionMetric", "metric", metric, FORMULAS)
+        self.metric = check_word("RegionMetric", "metric", metric, count_metrics())
         self.over = check_word("RegionMetric", "over", over, ("images", "dataset"))
         self.activation = check_word("RegionMetric", "activation", activation, ACTIVATIONS)
         self.num_classes = num_classes

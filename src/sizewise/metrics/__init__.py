@@ -1,1 +1,1 @@
-"""Scores of label maps: overlap, surface, size, under one empty-mask policy."""
+"""Scores of label maps, and the table of them, without files of images and without torch."""

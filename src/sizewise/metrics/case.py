@@ -1,18 +1,16 @@
 """All scores of one case, in one pass over its two label maps."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.ndimage import find_objects
 
-from sizewise.metrics.overlap import Counts, dsc, iou
-from sizewise.metrics.policy import image_diagonal_mm, outcome
-from sizewise.metrics.size import relative_size_error, size_error
-from sizewise.metrics.surface import hd95, nsd, surface_distances
-
-Box = tuple[slice, ...]
+from sizewise.metrics.class_masks import ClassMasks, class_masks
+from sizewise.metrics.overlap import Counts
+from sizewise.metrics.policy import image_diagonal_mm
+from sizewise.metrics.region import Region, measure_region
+from sizewise.metrics.registry import METRICS
 
 
 @dataclass(frozen=True)
@@ -22,23 +20,22 @@ class RegionScore:
     Attributes:
         class_id: the label; for multi-label targets the channel, counted from 1.
         counts: pixels; their sums over cases give the pooled scores.
-        nsd: None also when surfaces were not asked for.
-        hd95: in mm; None likewise.
-        surface: whether nsd and hd95 were asked for.
+        measured: the metrics that need masks, by name, as far as they were asked for.
     """
 
     class_id: int
     counts: Counts
-    nsd: float | None
-    hd95: float | None
-    surface: bool = True
+    measured: dict[str, float | None] = field(default_factory=dict)
 
     def values(self) -> dict[str, float | None]:
-        """By metric name, in the order of the tables."""
-        overlap = {"dsc": dsc(self.counts), "iou": iou(self.counts)}
-        surface = {"nsd": self.nsd, "hd95": self.hd95} if self.surface else {}
-        size = {"size_error": size_error(self.counts), "relative_size_error": relative_size_error(self.counts)}
-        return {**overlap, **surface, **size}
+        """By metric name, in the order of the registry."""
+        found: dict[str, float | None] = {}
+        for name, metric in METRICS.items():
+            if metric.of_counts is not None:
+                found[name] = metric.of_counts(self.counts)
+            elif name in self.measured:
+                found[name] = self.measured[name]
+        return found
 
 
 def score_case(
@@ -49,7 +46,7 @@ def score_case(
     spacing: Sequence[float],
     nsd_tolerance: float,
     ignore_index: int | None = None,
-    surface: bool = True,
+    metrics: Sequence[str] | None = None,
 ) -> list[RegionScore]:
     """Score a predicted label map, class by class.
 
@@ -60,7 +57,7 @@ def score_case(
         spacing: mm between neighbours along each axis.
         nsd_tolerance: mm by which a surface may be off.
         ignore_index: pixels with this target count for nothing.
-        surface: False leaves out nsd and hd95, which cost most of the time.
+        metrics: names of those to compute among the ones that need masks; None: all. Surfaces cost most of the time.
 
     Returns:
         One score per class; none at all when every pixel is ignored.
@@ -75,35 +72,16 @@ def score_case(
     _check_measures(target.shape, spacing, nsd_tolerance)
     if len(set(classes)) < len(classes) or min(classes, default=0) < 0:
         raise ValueError(f"score_case: classes must be different ids >= 0, got {list(classes)}.")
-    shape, valid = target.shape, target.size
-    if ignore_index is not None:
-        valid -= int(np.count_nonzero(_equal(target, ignore_index)))
-    if not valid:
-        return []
-    if 0 not in classes:  # what follows is then spared the background around everything
-        inside = nonzero_box(predicted, target)
-        predicted, target = predicted[inside], target[inside]
-    ranks_predicted, ranks_target = _ranks(predicted, classes), _ranks(target, classes)
-    if ignore_index is not None:
-        ignored = _equal(target, ignore_index)
-        ranks_predicted[ignored] = ranks_target[ignored] = 0
-    boxes = [
-        _union([*pair]) if any(pair) else None
-        for pair in zip(_boxes(ranks_predicted, len(classes)), _boxes(ranks_target, len(classes)), strict=True)
-    ]
-    counts = _counts(ranks_predicted, ranks_target, classes=len(classes), within=_union(boxes), valid=valid)
-    return [
-        _score(
-            class_id,
-            count,
-            (ranks_predicted[box] == rank, ranks_target[box] == rank) if box and surface else None,
-            diagonal_mm=image_diagonal_mm(shape, spacing),
-            spacing=spacing,
-            nsd_tolerance=nsd_tolerance,
-            surface=surface,
-        )
-        for rank, (class_id, count, box) in enumerate(zip(classes, counts, boxes, strict=True), start=1)
-    ]
+    names = tuple(METRICS if metrics is None else metrics)
+    steps = tuple(float(step) for step in spacing)
+    diagonal_mm = image_diagonal_mm(target.shape, steps)
+
+    def score(class_id: int, masks: ClassMasks) -> RegionScore:
+        region = Region(masks.counts, masks.predicted, masks.target, steps, nsd_tolerance, diagonal_mm)
+        return RegionScore(class_id, masks.counts, measure_region(region, names))
+
+    found = class_masks(predicted, target, classes=classes, ignore_index=ignore_index)
+    return [score(class_id, masks) for class_id, masks in zip(classes, found, strict=False)]
 
 
 def score_channels(
@@ -113,7 +91,7 @@ def score_channels(
     spacing: Sequence[float],
     nsd_tolerance: float,
     ignore_index: int | None = None,
-    surface: bool = True,
+    metrics: Sequence[str] | None = None,
 ) -> list[RegionScore]:
     """Score multi-label maps (C, *S), where regions may overlap: each channel as a map of its own.
 
@@ -141,88 +119,20 @@ def score_channels(
             spacing=spacing,
             nsd_tolerance=nsd_tolerance,
             ignore_index=ignore_index,
-            surface=surface,
+            metrics=metrics,
         ):
-            scores.append(RegionScore(class_id, score.counts, score.nsd, score.hd95, surface))
+            scores.append(replace(score, class_id=class_id))
     return scores
 
 
-def true_negative(class_id: int, *, valid_px: int, surface: bool = True) -> RegionScore:
+def true_negative(class_id: int, *, valid_px: int) -> RegionScore:
     """The score of a class that neither map contains.
 
     >>> true_negative(3, valid_px=100).values()["dsc"] is None
     True
     """
-    return RegionScore(class_id, Counts(0, 0, 0, valid_px), None, None, surface)
-
-
-def _score(
-    class_id: int,
-    counts: Counts,
-    masks: tuple[np.ndarray, np.ndarray] | None,
-    *,
-    diagonal_mm: float,
-    spacing: Sequence[float],
-    nsd_tolerance: float,
-    surface: bool,
-) -> RegionScore:
-    """One class, from its counts and its masks within their common box."""
-    found = outcome(predicted_px=counts.predicted, target_px=counts.target)
-    if not surface or masks is None:
-        return RegionScore(class_id, counts, None, None, surface)
-    if found != "present":
-        return RegionScore(class_id, counts, 0.0, diagonal_mm)
-    distances = surface_distances(*masks, spacing=spacing)
-    return RegionScore(class_id, counts, nsd(distances, tolerance_mm=nsd_tolerance), hd95(distances))
-
-
-def _counts(predicted: np.ndarray, target: np.ndarray, *, classes: int, within: Box | None, valid: int) -> list[Counts]:
-    """All classes from one histogram of (target, prediction) pairs; outside the box there is background alone."""
-    if within is None:
-        return [Counts(0, 0, 0, valid)] * classes
-    width = classes + 1
-    pairs = target[within].astype(np.intp) * width + predicted[within]
-    table = np.bincount(pairs.ravel(), minlength=width * width).reshape(width, width)
-    return [Counts(int(table[k, k]), int(table[:, k].sum()), int(table[k].sum()), valid) for k in range(1, width)]
-
-
-def _ranks(labels: np.ndarray, classes: Sequence[int]) -> np.ndarray:
-    """Each label's place in ``classes``, from 1; 0 for any other label."""
-    top = max(classes, default=0)
-    places = np.zeros(top + 2, np.uint8 if len(classes) < 256 else np.uint16)
-    places[list(classes)] = np.arange(1, len(classes) + 1)
-    if labels.dtype == np.uint8 and top < 255:
-        return np.pad(places, (0, 254 - top))[labels]
-    return places[np.where((labels < 0) | (labels > top), top + 1, labels).astype(np.intp)]
-
-
-def _equal(labels: np.ndarray, value: int) -> np.ndarray:
-    """Where labels have a value, which their dtype need not hold."""
-    limits = np.iinfo(np.uint8 if labels.dtype == bool else labels.dtype)
-    return labels == value if limits.min <= value <= limits.max else np.zeros(labels.shape, bool)
-
-
-def nonzero_box(*maps: np.ndarray) -> Box:
-    """The smallest box outside of which all maps are 0; empty when they are 0 everywhere."""
-    box = []
-    for axis in range(maps[0].ndim):
-        others = tuple(other for other in range(maps[0].ndim) if other != axis)
-        places = np.flatnonzero(np.logical_or.reduce([labels.any(axis=others) for labels in maps]))
-        box.append(slice(places[0], places[-1] + 1) if places.size else slice(0, 0))
-    return tuple(box)
-
-
-def _boxes(ranks: np.ndarray, classes: int) -> list[Box | None]:
-    """The smallest box around each class, None where it is absent."""
-    return find_objects(ranks, max_label=classes) if classes else []
-
-
-def _union(boxes: Iterable[Box | None]) -> Box | None:
-    """The smallest box around boxes."""
-    found = [box for box in boxes if box]
-    if not found:
-        return None
-    return tuple(slice(min(s.start for s in axis), max(s.stop for s in axis)) for axis in zip(*found, strict=True))
+    without_value = {name: None for name, metric in METRICS.items() if metric.of_region is not None}
+    return RegionScore(class_id, Counts(0, 0, 0, valid_px), dict(without_value))
 
 
 def _values(labels: np.ndarray) -> set[int]:

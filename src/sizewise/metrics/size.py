@@ -1,6 +1,15 @@
-"""How much too large or too small a region was predicted."""
+"""How large a region is, and how much too large or too small it was predicted."""
 
 from sizewise.metrics.overlap import Counts
+
+
+def true_proportion(counts: Counts) -> float | None:
+    """The share of the image that the true region covers, T / |Ω|; None when no pixel is valid.
+
+    >>> true_proportion(Counts(intersection=2, predicted=3, target=5, valid=100))
+    0.05
+    """
+    return counts.target / counts.valid if counts.valid else None
 
 
 def size_error(counts: Counts) -> float | None:

@@ -74,7 +74,7 @@ def build_smp(
         )
         raise BadInput(
             f"the ImageNet weights of encoder {encoder!r} {why} Check the connection, or give a local file "
-            "(--encoder-weights PATH), or start without (--encoder-weights none)."
+            "(`encoder_weights=PATH`), or start without (`encoder_weights=none`)."
         ) from error
     except (KeyError, ValueError, RuntimeError, AssertionError, TypeError) as error:
         raise BadInput(f"model {arch}-{encoder}: the two cannot be put together: {_first_line(error)}") from error

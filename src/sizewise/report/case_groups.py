@@ -8,7 +8,7 @@ from sizewise.errors import BadInput
 
 
 def read_case_groups(path: Path, cases: Collection[str]) -> dict[str, str]:
-    r"""The group of each case, from a CSV of two columns below any header: the case's name, and its patient or video.
+    r"""The group of each case (a patient, a video), from a CSV of two columns below any header: case and group.
 
     Args:
         path: the file.
@@ -25,17 +25,17 @@ def read_case_groups(path: Path, cases: Collection[str]) -> dict[str, str]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(map(str.strip, row))]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"--groups: cannot read '{path}': {error}.") from error
+        raise BadInput(f"`groups`: cannot read '{path}': {error}.") from error
     for number, row in enumerate(rows, start=1):
         if len(row) != 2:
             raise BadInput(
-                f"--groups: '{path}', row {number}: wanted two cells, a case and its patient, got {','.join(row)!r}."
+                f"`groups`: '{path}', row {number}: wanted two cells, a case and its group, got {','.join(row)!r}."
             )
     found = {case: group for case, group in rows if case in cases and group}
     missing = sorted(set(cases) - set(found))
     if missing:
         some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         raise BadInput(
-            f"--groups: '{path}' has no patient for {some}. Cases are named as the label maps, without the ending."
+            f"`groups`: '{path}' has no group for {some}. Cases are named as the label maps, without the ending."
         )
     return found

@@ -85,7 +85,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class View:
-    """One state of a figure: the panels for one data set, class or position of a slider."""
+    """One state of a figure: the panels for one data set or class."""
 
     label: str
     panels: Sequence[Panel]
@@ -104,8 +104,6 @@ class Figure:
         columns: of the table behind it.
         rows: of that table.
         choose: what the views differ in, as "class"; empty where there is one view.
-        slider: the views are positions of a slider.
-        shown: index of the view that is shown first, and that a slider has in print.
         height: of a panel, relative to its width on paper.
     """
 
@@ -117,8 +115,6 @@ class Figure:
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]] = field(repr=False)
     choose: str = ""
-    slider: bool = False
-    shown: int = 0
     height: float = 0.7
 
 

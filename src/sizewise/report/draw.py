@@ -28,8 +28,8 @@ def file_names(figure: Figure, *, every_view: bool = False) -> list[tuple[str, V
     >>> [name for name, _ in file_names(one)]
     ['violins-a_b', 'violins-c_d']
     """
-    if figure.slider or len(figure.views) == 1:
-        return [(figure.name, figure.views[figure.shown])]
+    if len(figure.views) == 1:
+        return [(figure.name, figure.views[0])]
     stems: dict[str, View] = {}
     for view in figure.views if every_view else figure.views[:MOST_FILES]:
         stem = f"{figure.name}-{re.sub(r'[^A-Za-z0-9._-]+', '_', view.label)[:80]}"
@@ -45,8 +45,7 @@ def draw(figure: Figure, folder: Path, *, every_view: bool = False) -> list[Path
     folder.mkdir(parents=True, exist_ok=True)
     with rc_context(STATIC_STYLE):
         for stem, view in file_names(figure, every_view=every_view):
-            heading = f"{figure.title}, {figure.choose}" if figure.slider else figure.title
-            canvas = paint(view, title=heading, height=figure.height)
+            canvas = paint(view, title=figure.title, height=figure.height)
             for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 130})):
                 paths.append(folder / f"{stem}.{ending}")
                 canvas.savefig(paths[-1], **options)

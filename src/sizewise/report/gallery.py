@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from sizewise.errors import BadInput
+from sizewise.report.means import case_scores
 from sizewise.report.saved import Run
 from sizewise.report.scores import Scores
-from sizewise.report.summary import case_scores
 
 RIGHT, MISSED, FALSE_ALARM, WRONG_CLASS = "#0072B2", "#F0E442", "#D55E00", "#CC79A7"
 ERROR_COLOURS = (RIGHT, MISSED, FALSE_ALARM, WRONG_CLASS)
@@ -28,6 +28,11 @@ CLASS_COLOURS = (
 )  # none of an error
 LONGEST_PX = 256
 MOST_PICTURES = 600  # base images and masks on the page
+GALLERY_NOTE = (
+    "Cases are ordered by their DSC, the mean over losses. Each picture is of the run with the lowest seed; of a "
+    "volume it is one slice, while the DSC is of the whole case. The worst, median and best are in figures/overlays-*. "
+    "Pictures are kept of at most a hundred cases, taken evenly from the list of names, not by score."
+)
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,9 @@ class ShownCase:
     Attributes:
         case: its name.
         score: mean DSC over the losses; NaN where none has a value.
-        files: by entry, the overlay of the run with the lowest seed.
-        scores: by entry, that run's DSC of the case.
-        seeds: by entry.
+        files: by arm, the overlay of the run with the lowest seed.
+        scores: by arm, that run's DSC of the case.
+        seeds: by arm.
     """
 
     case: str
@@ -59,56 +64,58 @@ class ShownCase:
 
 
 def shown_cases(runs: Sequence[Run], scores: Scores) -> dict[str, list[ShownCase]]:
-    """By arena: the cases with pictures of every loss that has any, from worst to best, as many as a page holds."""
+    """By setting: the cases with pictures of every loss that has any, from worst to best, as many as a page holds."""
     lookup = _case_lookup(scores)
     groups: dict[str, list[ShownCase]] = {}
-    for arena in scores.arenas:
+    for setting in scores.settings:
         first: dict[str, Run] = {}
-        for run in sorted((r for r in runs if r.arena == arena and r.overlays), key=lambda r: (len(r.seed), r.seed)):
-            first.setdefault(run.entry, run)
-        first = {entry: first[entry] for entry in scores.entries if entry in first}  # in the order of the tables
+        for run in sorted(
+            (r for r in runs if r.setting == setting and r.overlays), key=lambda r: (len(r.seed), r.seed)
+        ):
+            first.setdefault(run.arm, run)
+        first = {arm: first[arm] for arm in scores.arm_names if arm in first}  # in the order of the tables
         if not first:
             continue
         common = set.intersection(*(set(run.overlays) for run in first.values()))
         cases = []
         for case in sorted(common):
-            found = {entry: lookup.get((arena, entry, run.seed, case), np.nan) for entry, run in first.items()}
+            found = {arm: lookup.get((setting, arm, run.seed, case), np.nan) for arm, run in first.items()}
             known = [value for value in found.values() if np.isfinite(value)]
-            files = {entry: run.overlays[case] for entry, run in first.items()}
-            seeds = {entry: run.seed for entry, run in first.items()}
+            files = {arm: run.overlays[case] for arm, run in first.items()}
+            seeds = {arm: run.seed for arm, run in first.items()}
             cases.append(ShownCase(case, float(np.mean(known)) if known else np.nan, files, found, seeds))
         cases = [one for one in cases if np.isfinite(one.score)]
         if cases:
-            groups[arena] = sorted(cases, key=lambda one: (one.score, one.case))
-    most = {arena: MOST_PICTURES // len(groups) // (2 + 2 * len(cases[0].files)) for arena, cases in groups.items()}
-    return {arena: _thinned(cases, max(3, most[arena])) for arena, cases in groups.items()}
+            groups[setting] = sorted(cases, key=lambda one: (one.score, one.case))
+    most = {setting: MOST_PICTURES // len(groups) // (2 + 2 * len(cases[0].files)) for setting, cases in groups.items()}
+    return {setting: _thinned(cases, max(3, most[setting])) for setting, cases in groups.items()}
 
 
-def page_gallery(groups: dict[str, list[ShownCase]], scores: Scores) -> list[dict[str, Any]]:
+def page_gallery(groups: Mapping[str, list[ShownCase]], scores: Scores) -> list[dict[str, Any]]:
     """What the page's script reads: pictures as data addresses, and the names and colours of the classes."""
     return [
         {
-            "title": arena,
-            "classes": _class_legend(scores, list(scores.arenas).index(arena)),
-            "total": _case_count(scores, list(scores.arenas).index(arena)),
+            "title": setting,
+            "classes": _class_legend(scores, list(scores.settings).index(setting)),
+            "total": _case_count(scores, list(scores.settings).index(setting)),
             "cases": [_page_case(one) for one in cases],
         }
-        for arena, cases in groups.items()
+        for setting, cases in groups.items()
     ]
 
 
-def _class_legend(scores: Scores, arena: int) -> list[dict[str, str]]:
+def _class_legend(scores: Scores, setting: int) -> list[dict[str, str]]:
     """A colour serves several classes where there are more of them than colours."""
     named: dict[str, list[str]] = {}
-    for class_id in (one for one in scores.class_ids(arena) if one > 0):
+    for class_id in (one for one in scores.class_ids(setting) if one > 0):
         colour = CLASS_COLOURS[(class_id - 1) % len(CLASS_COLOURS)]
-        named.setdefault(colour, []).append(scores.class_name(arena, class_id))
+        named.setdefault(colour, []).append(scores.class_name(setting, class_id))
     return [{"colour": colour, "name": ", ".join(names)} for colour, names in named.items()]
 
 
-def _case_count(scores: Scores, arena: int) -> int:
+def _case_count(scores: Scores, setting: int) -> int:
     part = scores.of("dsc")
-    return len(np.unique(part.case[part.arena == arena]))
+    return len(np.unique(part.case[part.setting == setting]))
 
 
 def read_overlay(path: Path) -> Overlay:
@@ -149,18 +156,18 @@ def script_safe(text: str) -> str:
 
 
 def _page_case(one: ShownCase) -> dict[str, Any]:
-    overlays = {entry: read_overlay(path) for entry, path in one.files.items()}
+    overlays = {arm: read_overlay(path) for arm, path in one.files.items()}
     truth = next(iter(overlays.values()))
     shown = [
         {
-            "loss": entry,
-            "note": f"DSC {100 * one.scores[entry]:.1f} %, seed {one.seeds[entry] or '–'}"
-            if np.isfinite(one.scores[entry])
+            "loss": arm,
+            "note": f"DSC {100 * one.scores[arm]:.1f} %, seed {one.seeds[arm] or '–'}"
+            if np.isfinite(one.scores[arm])
             else "no DSC",
             "errors": _mask(error_map(overlay.target, overlay.predicted), ERROR_COLOURS),
             "labels": _mask(overlay.predicted, CLASS_COLOURS),
         }
-        for entry, overlay in overlays.items()
+        for arm, overlay in overlays.items()
     ]
     return {
         "case": one.case,
@@ -180,10 +187,10 @@ def _thinned(cases: list[ShownCase], most: int) -> list[ShownCase]:
 
 
 def _case_lookup(scores: Scores) -> dict[tuple[str, str, str, str], float]:
-    arena, entry, seed, case, value = case_scores(scores, "dsc")
-    words = (scores.arenas, scores.entries, scores.seeds, scores.cases)
+    setting, arm, seed, case, value = case_scores(scores, "dsc")
+    words = (scores.settings, scores.arm_names, scores.seeds, scores.cases)
     keys = zip(
-        *([names[code] for code in codes] for names, codes in zip(words, (arena, entry, seed, case), strict=True)),
+        *([names[code] for code in codes] for names, codes in zip(words, (setting, arm, seed, case), strict=True)),
         strict=True,
     )
     return dict(zip(keys, value.tolist(), strict=True))

@@ -1,8 +1,10 @@
 """``report.md``: the same verdict and tables, with links to the figures, for a repository or a message."""
 
+from collections.abc import Sequence
+
 from sizewise.report.draw import file_names
+from sizewise.report.formatted_table import Table, markdown_text, to_markdown
 from sizewise.report.page import Page
-from sizewise.report.table import Table, markdown_text, to_markdown
 
 
 def report_markdown(page: Page, *, every_view: bool = False) -> str:
@@ -15,7 +17,7 @@ def report_markdown(page: Page, *, every_view: bool = False) -> str:
             lines += [f"**{markdown_text(group.lead)}**", ""]
         lines += [f"- {markdown_text(sentence)}" for sentence in (*group.claims, *group.sentences)] + [""]
     lines += [f"> {markdown_text(alert)}\n" for alert in page.alerts]
-    lines += ["## Scores", "", *_tables(page.score_tables)]
+    lines += ["## Scores", "", *_tables((*page.score_tables, *page.comparison_tables))]
     if page.class_tables:
         lines += ["## Classes", "", *_tables(page.class_tables)]
     lines += ["## Figures", ""]
@@ -37,10 +39,9 @@ def report_markdown(page: Page, *, every_view: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _tables(tables: object) -> list[str]:
+def _tables(tables: Sequence[Table]) -> list[str]:
     lines: list[str] = []
-    for table in tables:  # type: ignore[attr-defined]
-        assert isinstance(table, Table)
+    for table in tables:
         lines += [f"### {markdown_text(table.title)}", "", to_markdown(table), ""]
         lines += [markdown_text(table.note), ""] if table.note else []
     return lines

@@ -8,8 +8,8 @@ from typing import Any
 
 from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.draw import MOST_FILES
+from sizewise.report.formatted_table import Table, to_latex
 from sizewise.report.gallery import script_safe
-from sizewise.report.table import Table, to_latex
 from sizewise.report.verdict import VerdictGroup
 
 LISTED_ROWS = 150  # of the numbers behind a figure, on the page; all are in its CSV
@@ -47,7 +47,7 @@ class FigureOnPage:
     @property
     def unwritten(self) -> bool:
         """Whether it has more views than are drawn unless asked for."""
-        return not self.figure.slider and len(self.figure.views) > MOST_FILES
+        return len(self.figure.views) > MOST_FILES
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class Page:
     verdict: Sequence[VerdictGroup]
     alerts: Sequence[str]
     score_tables: Sequence[Table]
+    comparison_tables: Sequence[Table]
     figure_sections: Sequence[FigureSection]
     class_tables: Sequence[Table]
     gallery: Sequence[dict[str, Any]]
@@ -118,8 +119,6 @@ def figure_on_page(figure: Figure) -> FigureOnPage:
 
     content = {
         "title": figure.title,
-        "slider": figure.slider,
-        "shown": figure.shown,
         "height": figure.height,
         "views": [{"label": view.label, "panels": [_panel(panel) for panel in view.panels]} for view in figure.views],
     }
@@ -128,14 +127,13 @@ def figure_on_page(figure: Figure) -> FigureOnPage:
     return FigureOnPage(figure, listed, Markup(text))
 
 
-def figure_sections(figures: Sequence[Figure | LeftOut], order: Sequence[str]) -> list[FigureSection]:
-    """The figures by tab; what was left out comes last in its tab."""
+def figure_sections(figures: Sequence[Figure | LeftOut]) -> list[FigureSection]:
+    """The figures by tab, in the order of their first figures; what was left out comes last in its tab."""
     sections = []
-    for title in order:
+    for title in dict.fromkeys(one.section for one in figures):
         mine = [one for one in figures if one.section == title]
         drawn = [figure_on_page(one) for one in mine if isinstance(one, Figure)]
-        if mine:
-            sections.append(FigureSection(title, drawn, [one for one in mine if isinstance(one, LeftOut)]))
+        sections.append(FigureSection(title, drawn, [one for one in mine if isinstance(one, LeftOut)]))
     return sections
 
 

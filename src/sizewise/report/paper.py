@@ -5,13 +5,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sizewise.report.scores import Scores, split_temperature
-from sizewise.report.summary import Mean, class_means, overall_means
-from sizewise.report.table import Cell, Table, ranked
+from sizewise.metrics.arms import Arm
+from sizewise.metrics.cases_csv import ARGMAX
+from sizewise.metrics.registry import METRICS
+from sizewise.report.formatted_table import Cell, Table, ranked
+from sizewise.report.means import Mean, class_means, overall_means
+from sizewise.report.scores import Scores
 
 ALIASES = {"RCE": "RCE-L1", "RFL": "RFL-L1"}
 CLASS_ALIASES = {"cancer": "tumor", "tumour": "tumor", "arota": "aorta"}  # as the data sets' own dataset.json has them
-WORDS = {"dsc": "DSC", "iou": "IoU", "nsd": "NSD"}
 NOTE = (
     "Percent, as the paper prints them: mean ± standard deviation over three runs, copied from {source}. Ours: mean "
     "over cases, and pooled over all pixels of the cases (the paper's IoU is mostly DSC / (2 − DSC), as pooled counts "
@@ -63,8 +65,8 @@ def _beside(scores: Scores, data: str, metric: str, entries: list[dict[str, Any]
     at_hand = {at for of_class in ours.values() for values in of_class.values() for at in values}
     if not at_hand:
         return None
-    in_study = [name for at, name in enumerate(scores.entries) if at in at_hand]
-    canonical = {name: paper_loss(scores.losses[at]) for at, name in enumerate(scores.entries)}
+    in_study = [name for at, name in enumerate(scores.arm_names) if at in at_hand]
+    canonical = {name: paper_loss(arm) for name, arm in zip(scores.arm_names, scores.arms, strict=True)}
     in_paper = dict.fromkeys(loss for entry in entries for loss in entry["values"])
     names = [*in_study, *(loss for loss in in_paper if loss not in {canonical[name] for name in in_study})]
     columns: list[str] = ["loss"]
@@ -78,22 +80,22 @@ def _beside(scores: Scores, data: str, metric: str, entries: list[dict[str, Any]
             _add(cells, texts, [None if v is None else v[0] for v in printed])
         for label, values in ours[one].items():
             columns.append(f"{label}{of_class}")
-            mine = [values.get(list(scores.entries).index(name)) if name in in_study else None for name in names]
-            texts = ["–" if mean is None else mean.percent(1) for mean in mine]
+            mine = [values.get(list(scores.arm_names).index(name)) if name in in_study else None for name in names]
+            texts = ["–" if mean is None else mean.text(scale=100, digits=1) for mean in mine]
             _add(cells, texts, [None if mean is None else 100 * mean.mean for mean in mine])
     sources = ", ".join(dict.fromkeys(entry["table"] for entry in entries))
-    title = f"{data}: {WORDS.get(metric, metric)} (%) beside {sources} of the paper"
+    title = f"{data}: {METRICS[metric].head} beside {sources} of the paper"
     return Table(f"paper-{data}-{metric}", title, columns, cells)
 
 
-def paper_loss(loss: str) -> str:
-    """What the paper's tables call a loss; τ = 10 is the paper's own, with another τ it is not in them.
+def paper_loss(arm: Arm) -> str:
+    """What the paper's tables call an arm's loss; empty with another τ or decision than the paper's.
 
-    >>> paper_loss("RCE"), paper_loss("RCE τ=10"), paper_loss("RCE τ=1")
-    ('RCE-L1', 'RCE-L1', 'RCE τ=1')
+    >>> paper_loss(Arm("RCE")), paper_loss(Arm("RCE", temperature="10")), paper_loss(Arm("RCE", temperature="1"))
+    ('RCE-L1', 'RCE-L1', '')
     """
-    name, temperature = split_temperature(loss)
-    return ALIASES.get(name, name) if temperature in (None, 10.0) else loss
+    as_in_paper = arm.temperature in ("", "10") and arm.decision in ("", ARGMAX)
+    return ALIASES.get(arm.loss, arm.loss) if as_in_paper else ""
 
 
 def paper_class(name: str) -> str:
@@ -113,17 +115,17 @@ def _add(rows: list[list[Cell]], texts: list[str], values: list[float | None]) -
 def _our_columns(
     scores: Scores, data: str, means: dict[str, tuple[dict, dict]], wanted: str
 ) -> dict[str, dict[int, Mean]]:
-    """By column, the mean of each entry: ``means`` are those over all classes and those by class, of each kind."""
+    """By column, the mean of each arm: ``means`` are those over all classes and those by class, of each kind."""
     columns: dict[str, dict[int, Mean]] = {}
-    for arena, (name, model) in enumerate(zip(scores.data, scores.models, strict=True)):
+    for setting, (name, model) in enumerate(scores.labels.settings):
         if name != data:
             continue
-        ids = [i for i in scores.class_ids(arena) if paper_class(scores.class_name(arena, i)) == wanted.lower()]
+        ids = [i for i in scores.class_ids(setting) if paper_class(scores.class_name(setting, i)) == wanted.lower()]
         for words, (overall, by_class) in means.items():
             if wanted == "mean":
-                found = {entry: mean for (at, entry), mean in overall.items() if at == arena}
+                found = {arm: mean for (at, arm), mean in overall.items() if at == setting}
             else:
-                found = {entry: mean for (at, entry, i), mean in by_class.items() if at == arena and i in ids}
+                found = {arm: mean for (at, arm, i), mean in by_class.items() if at == setting and i in ids}
             if found:
                 columns[f"ours: {model or 'model'}, {words}"] = found
     return columns

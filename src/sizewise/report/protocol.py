@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sizewise.report.formatted_table import Cell, Table
 from sizewise.report.saved import Run
 from sizewise.report.scores import Scores
-from sizewise.report.table import Cell, Table
 
 HIDDEN = ("commands", "name")
 
@@ -28,8 +28,8 @@ def protocol_tables(runs: Sequence[Run]) -> list[Table]:
     rows = [
         [
             Cell(run.name),
-            Cell(run.arena),
-            Cell(run.entry),
+            Cell(run.setting),
+            Cell(run.arm),
             Cell(run.seed, float(run.seed) if run.seed.isdigit() else None),
             Cell("finished" if run.finished else "failed" if run.error else "unfinished"),
             Cell(
@@ -53,14 +53,10 @@ def protocol_tables(runs: Sequence[Run]) -> list[Table]:
     return tables
 
 
-def commands(study: Mapping[str, Any], *, study_path: str, reference: str = "", metric: str = "dsc") -> list[str]:
-    """The command lines of the study, and the one that makes this report."""
+def study_commands(study: Mapping[str, Any], command: str) -> list[str]:
+    """The command lines of the study, and the one that asked for this report, where that is another."""
     listed = [one if isinstance(one, str) else shlex.join(map(str, one)) for one in study.get("commands", [])]
-    again = ["sizewise", "report", study_path]
-    again += ["--reference", reference] if reference else []
-    again += ["--metric", metric] if metric != "dsc" else []
-    plain = len(again) == 3 and study.get("source") == "label maps"  # the line that scored them made the report, too
-    return listed if plain else [*listed, shlex.join(again)]
+    return list(dict.fromkeys([*listed, *([command] if command else [])]))
 
 
 def _variants(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

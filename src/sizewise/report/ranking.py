@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 from sizewise.errors import BadInput
-from sizewise.report.table import Cell, Table
+from sizewise.report.formatted_table import Cell, Table
 from sizewise.report.verdict import VerdictGroup, capital
-from sizewise.study.statistics.ranking import Ranking, rank
-from sizewise.study.statistics.table import Scores as Arranged
+from sizewise.study.statistics.mean_ranks import Ranking, rank
+from sizewise.study.statistics.setting_scores import SettingScores
 
 FEW_SEEDS = 5
 
 
-def rank_losses(arranged: Sequence[Arranged], groups: Mapping[str, Mapping[str, str]] | None) -> Ranking | None:
+def rank_losses(arranged: Sequence[SettingScores], groups: Mapping[str, Mapping[str, str]] | None) -> Ranking | None:
     """None where there is nothing to rank: one loss, or none that every data set has."""
     try:
         return rank(arranged, groups=groups)
@@ -19,7 +19,7 @@ def rank_losses(arranged: Sequence[Arranged], groups: Mapping[str, Mapping[str, 
         return None
 
 
-def ranking_said(ranking: Ranking, *, seeds: int) -> VerdictGroup:
+def ranking_verdict(ranking: Ranking, *, seeds: int) -> VerdictGroup:
     """The ranking over several data sets in words."""
     lead = (
         f"Over {len(ranking.data)} data sets {ranking.arms[0]} has the best mean rank: {ranking.mean_ranks[0]:.2f} "

@@ -1,14 +1,16 @@
 """A study as it lies on disk: its settings and its run folders. Scores are in ``scores``."""
 
-import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from sizewise.errors import BadInput
+from sizewise.metrics.arms import loss_cell
+from sizewise.metrics.cases_csv import RUN_COLUMNS, RunColumns, table_lines
+from sizewise.train.history import read_history
 
 
 @dataclass(frozen=True)
@@ -17,9 +19,8 @@ class Run:
 
     Attributes:
         name: of the folder.
-        run: what its rows in results.csv are called.
-        arena: data and model, as the report calls them; see ``scores.Labels``.
-        entry: the loss, with λ where the study has several.
+        setting: data set and network, as the report calls them; see ``scores.Scores``.
+        arm: the name of what was run, likewise.
         seed: as text.
         config: what config.json holds.
         versions: what versions.json holds.
@@ -32,9 +33,8 @@ class Run:
     """
 
     name: str
-    run: str
-    arena: str
-    entry: str
+    setting: str
+    arm: str
     seed: str
     config: Mapping[str, Any]
     versions: Mapping[str, Any]
@@ -49,12 +49,12 @@ class Run:
 def read_study_json(study: Path) -> dict[str, Any]:
     """The settings of a study; those that are missing are empty."""
     if not study.is_dir():
-        raise BadInput(f"report: '{study}' is not a folder. Name the folder of a study, as sizewise compare made it.")
+        raise BadInput(f"report: '{study}' is not a folder. Name the folder of a study.")
     path = study / "study.json"
     if not path.is_file():
         raise BadInput(
-            f"report: '{study}' holds no study.json. Name the folder of a study, or use --pred NAME=DIR and --target "
-            "DIR for label maps."
+            f"report: '{study}' holds no study.json. Name the folder of a study, or give label maps: `predictions` and "
+            "`targets`."
         )
     content = _json(path)
     if not isinstance(content, dict):
@@ -63,7 +63,7 @@ def read_study_json(study: Path) -> dict[str, Any]:
 
 
 def read_groups(study: Path) -> dict[str, dict[str, str]]:
-    """By data set, the patient or video of each case, from groups.json; empty where there is none."""
+    """By data set, the group of each case (a patient, a video), from groups.json; empty where there is none."""
     content = _json(study / "groups.json", missing={})
     if not isinstance(content, dict) or not all(isinstance(one, dict) for one in content.values()):
         raise BadInput(
@@ -78,42 +78,53 @@ def run_folders(study: Path) -> Iterator[Path]:
     yield from sorted(one for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else ()
 
 
-def read_run(folder: Path, *, labels: Mapping[str, tuple[str, str, str]]) -> Run:
+def run_columns(folder: Path) -> RunColumns:
+    """What a run's rows are labelled with: from the first of them, or, while it has none, from its settings."""
+    table = folder / "cases.csv"
+    if table.is_file():
+        for _, cells in table_lines(table):
+            return RunColumns(*cells[: len(RUN_COLUMNS)])
+    config = _json(folder / "config.json", missing={})
+    problem = _json(folder / "problem.json", missing={})
+    options = dict(config.get("loss_options", ()))
+    weight = config.get("weight")
+    return RunColumns(
+        run=folder.name,
+        data=str(problem.get("name", config.get("data", ""))),
+        model=str(config.get("model", "")),
+        loss=loss_cell(str(config.get("loss", folder.name)), options.get("temperature")),
+        weight="" if weight in (None, "") else f"{float(weight):g}",
+        seed=str(config.get("seed", "")),
+    )
+
+
+def read_run(folder: Path, *, name: Callable[[RunColumns], tuple[str, str]]) -> Run:
     """Read one run folder; files that a run may lack are empty.
 
     Args:
         folder: the run folder.
-        labels: (arena, entry, seed) by the name that results.csv has for the run.
+        name: the report's names of setting and arm, for what its rows are labelled with.
     """
-    config = _json(folder / "config.json", missing={})
     problem = _json(folder / "problem.json", missing={})
     failure = _json(folder / "failed.json", missing={})
-    name = _name_in_table(folder / "cases.csv")
-    known = (str(problem.get("name", "")), str(config.get("loss", folder.name)), str(config.get("seed", "")))
-    arena, entry, seed = labels.get(name, known)
+    of = run_columns(folder)
+    setting, arm = name(of)
+    finished = (folder / "cases.csv").exists()
+    history = folder / "history.csv"
     return Run(
         name=folder.name,
-        run=name,
-        arena=arena,
-        entry=entry,
-        seed=seed,
-        config=config,
+        setting=setting,
+        arm=arm,
+        seed=of.seed,
+        config=_json(folder / "config.json", missing={}),
         versions=_json(folder / "versions.json", missing={}),
         classes=class_names(problem),
-        history=_history(folder / "history.csv"),
+        history=read_history(history) if history.is_file() else [],
         cost=_json(folder / "cost.json", missing={}),
         overlays={unquote(path.stem): path for path in sorted((folder / "overlays").glob("*.npz"))},
-        error=str(failure.get("error", "")) if not (folder / "cases.csv").exists() else "",
-        finished=(folder / "cases.csv").exists(),
+        error="" if finished else str(failure.get("error", "")),
+        finished=finished,
     )
-
-
-def _name_in_table(path: Path) -> str:
-    """What the run's rows are called, from the first of them; empty where it has none."""
-    if not path.is_file():
-        return ""
-    with path.open(newline="", encoding="utf-8") as file:
-        return next(csv.DictReader(file), {}).get("run") or ""
 
 
 def class_names(problem: Mapping[str, Any]) -> dict[int, str]:
@@ -126,20 +137,6 @@ def class_names(problem: Mapping[str, Any]) -> dict[int, str]:
     """
     first = 1 if problem.get("activation") == "sigmoid" else 0
     return {number: str(name) for number, name in enumerate(problem.get("classes", ()), start=first)}
-
-
-def _history(path: Path) -> list[dict[str, float]]:
-    """Without its empty cells; a line that a kill cut short ends the history."""
-    if not path.is_file():
-        return []
-    rows = []
-    with path.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            try:
-                rows.append({name: float(value) for name, value in row.items() if name and value not in ("", None)})
-            except ValueError:
-                break
-    return [row for row in rows if "epoch" in row]
 
 
 def _json(path: Path, *, missing: Any = None) -> Any:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sizewise.study.statistics.paired import FEWEST_UNITS, Comparison
-from sizewise.study.statistics.verdict import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
+from sizewise.study.statistics.paired import FEWEST_GROUPS, Comparison
+from sizewise.study.statistics.sentences import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
 
 CANNOT = "What cannot be shown"
 ABOUT_PREDICTIONS = (
     "This is about these very predictions, on new cases: the same models trained once more may do otherwise. To "
-    "compare the models themselves, give the predictions of several training runs, each as --pred NAME=DIR."
+    "compare the models themselves, give the predictions of several training runs of each."
 )
 
 
@@ -32,7 +32,7 @@ class VerdictGroup:
     details: str = "Notes"
 
 
-def say(title: str, reference: str, found: Sequence[Comparison], *, what: str = "loss") -> VerdictGroup:
+def verdict_of(title: str, reference: str, found: Sequence[Comparison], *, what: str = "loss") -> VerdictGroup:
     """What the comparisons with the reference show on one data set and model; ``what`` is compared, loss or model."""
     spoken = verdicts(found)
     better = [one.comparison.arm for one in spoken if one.kind == BETTER]
@@ -46,7 +46,7 @@ def say(title: str, reference: str, found: Sequence[Comparison], *, what: str = 
     return VerdictGroup(title, _lead(better, worse, reference, what), claims, others, CANNOT)
 
 
-def say_of_predictions(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGroup:
+def verdict_of_predictions(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGroup:
     """The same for one set of predictions each, made elsewhere: which of them fits new cases better can be shown.
 
     With one training run nothing can be said of the recipe behind it, but somebody who chooses between two sets of
@@ -55,7 +55,7 @@ def say_of_predictions(title: str, reference: str, found: Sequence[Comparison]) 
     shown = [one for one in found if shown_of_predictions(one)]
     shown.sort(key=lambda one: -one.gain)
     claims = [
-        f"{one.arm} scores {abs(_points(one.estimate, one)):.2f} {one.measure.unit} "
+        f"{one.arm} scores {abs(_points(one.estimate, one)):.2f} {one.metric.difference} "
         f"{'more' if one.estimate > 0 else 'less'} than {reference}, {_interval(one)}."
         for one in shown
     ]
@@ -75,7 +75,7 @@ def say_of_predictions(title: str, reference: str, found: Sequence[Comparison]) 
 
 def shown_of_predictions(one: Comparison) -> bool:
     """Whether one set of predictions is shown to fit new cases better than the other, whatever training made them."""
-    return one.p_holm < 0.05 and one.units >= FEWEST_UNITS and not one.identical
+    return one.p_holm < 0.05 and one.groups >= FEWEST_GROUPS and not one.identical
 
 
 def capital(sentence: str) -> str:
@@ -107,10 +107,10 @@ def _lead(better: Sequence[str], worse: Sequence[str], reference: str, what: str
 
 
 def _points(value: float, one: Comparison) -> float:
-    return one.measure.scale * value
+    return one.metric.scale * value
 
 
 def _interval(one: Comparison) -> str:
     low, high = (f"{_points(end, one):+.2f}".replace("-", "−") for end in (one.low, one.high))
-    units = f"{one.units} cases" if one.units == one.cases else f"{one.cases} cases of {one.units} patients or groups"
-    return f"{low} to {high} {one.measure.unit} (95 % interval over new cases; {units})"
+    units = f"{one.groups} cases" if one.groups == one.cases else f"{one.cases} cases of {one.groups} groups"
+    return f"{low} to {high} {one.metric.difference} (95 % interval over new cases; {units})"

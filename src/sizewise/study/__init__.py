@@ -1,1 +1,1 @@
-"""Studies: losses × weights × seeds under one protocol, and what can be concluded from them."""
+"""Many runs under one protocol: their plan, what carries them out, and the statistics."""

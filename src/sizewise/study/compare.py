@@ -1,21 +1,18 @@
-"""What ``sizewise compare`` does: plan, run what is missing, join the results, report."""
+"""A study: plan, run what is missing, join the results."""
 
 import sys
-from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from sizewise.checks import check_word
-from sizewise.errors import BadInput
-from sizewise.study.config import StudyConfig
-from sizewise.study.folder import open_study, run_state, write_groups, write_results
+from sizewise.study.engines.engine import Engine, StudyWork, make_engine
 from sizewise.study.grid import PlannedRun, plan_runs
-from sizewise.study.packing import parse_jobs
 from sizewise.study.screen import Screen
+from sizewise.study.study_config import StudyConfig
+from sizewise.study.study_folder import open_study, read_study, run_status, study_threads, write_groups, write_results
 from sizewise.train.config import Runtime
-
-ENGINES = ("local", "ray")
+from sizewise.train.datasets import OpenDatasets
+from sizewise.train.run_folder import is_finished
 
 
 class Outcome(NamedTuple):
@@ -29,11 +26,9 @@ def compare(
     config: StudyConfig,
     *,
     folder: Path,
-    command: str,
+    command: str = "",
     runtime: Runtime | None = None,
-    engine: str = "local",
-    jobs: int | str = "auto",
-    address: str = "",
+    engine: Engine | None = None,
 ) -> Outcome:
     """Carry out a study, or what is missing of it, and join the results.
 
@@ -42,38 +37,30 @@ def compare(
         folder: the study folder; a study there is added to.
         command: the command line, for the report.
         runtime: where and how each run is carried out.
-        engine: "local" or "ray".
-        jobs: processes of the local engine; "auto": one on a CPU, up to three on a GPU, where their memory fits.
-        address: of a Ray cluster; empty: Ray is started here.
+        engine: what carries out the runs; None: this machine. See ``sizewise.study.engines``.
     """
-    try:
-        check_word("compare", "--engine", engine, ENGINES)
-    except ValueError as error:
-        raise BadInput(str(error)) from error
-    wanted = parse_jobs(jobs)
-    runs = plan_runs(config)  # wrong input is found before anything is written
-    config = open_study(folder, config, command=command)
-    runs = plan_runs(config)
-    runtime = runtime or Runtime()
+    runtime, engine, datasets = runtime or Runtime(), engine or make_engine("local", {}), OpenDatasets()
+    runs = plan_runs(config, datasets)  # wrong input is found before anything is written
+    study = open_study(folder, config, command=command, threads=engine.threads(runtime))
+    runs = runs if study.has_runs_of(config) else plan_runs(study, datasets)
+    runtime = replace(runtime, threads=study_threads(folder))
     with Screen(folder, runs) as screen:
-        start: Callable[..., None]
-        if engine == "ray":
-            from sizewise.study.ray_engine import run_ray
-
-            start = partial(run_ray, address=address)
-        else:
-            from sizewise.study.local import run_local
-
-            start = partial(run_local, jobs=wanted)
         try:
-            start(folder, runs, runtime=runtime, after_run=screen.after_run)
+            engine.run(StudyWork(folder, runs, runtime, screen.after_run))
         except KeyboardInterrupt:
             print(f"{folder} keeps what was done. Give the same command again to go on.", file=sys.stderr)
+            _join(folder, runs)  # a report of what is there can be made meanwhile
             raise
-    words = {run.name: run_state(folder / "runs" / run.name).word for run in runs}
+    words = {run.name: run_status(folder / "runs" / run.name).word for run in runs}
     failed = [run for run in runs if words[run.name] == "failed"]
     elsewhere = [run for run in runs if words[run.name] in ("begun", "waiting")]
-    if "finished" in words.values() or not elsewhere:
+    now = read_study(folder)  # another process may have added to it meanwhile
+    _join(folder, runs if now.has_runs_of(study) else plan_runs(now, datasets))
+    return Outcome(failed, elsewhere)
+
+
+def _join(folder: Path, runs: list[PlannedRun]) -> None:
+    """Write the tables of the runs that are finished as one; where none is there is nothing to write."""
+    if any(is_finished(folder / "runs" / run.name) for run in runs):
         write_results(folder, runs)
         write_groups(folder, runs)
-    return Outcome(failed, elsewhere)

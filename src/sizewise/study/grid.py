@@ -1,16 +1,17 @@
 """From a study's lists to its runs: complete settings, and a folder name that their hash makes unique."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from sizewise.data.dataset import Dataset
 from sizewise.losses import loss
-from sizewise.study.config import StudyConfig
+from sizewise.study.study_config import StudyConfig
 from sizewise.terms.term import Term
 from sizewise.train.config import RunConfig
-from sizewise.train.options import LOSS_OPTIONS, run_settings
-from sizewise.train.resolve import resolve
+from sizewise.train.datasets import OpenDatasets
+from sizewise.train.resolve import ResolvedRun, resolve
+from sizewise.train.run_folder import run_name
+from sizewise.train.setting_words import LOSS_OPTIONS, run_settings
 
 SIZE_OPTION = "temperature"
 
@@ -21,29 +22,43 @@ class PlannedRun:
 
     Attributes:
         name: of its folder.
-        config: complete.
-        dataset: opened; shared by the runs on the same data.
+        run: complete; the data set is shared by the runs on the same data.
     """
 
     name: str
-    config: RunConfig
-    dataset: Dataset
+    run: ResolvedRun
+
+    @property
+    def config(self) -> RunConfig:
+        """Its settings."""
+        return self.run.config
+
+    @property
+    def dataset(self) -> Dataset:
+        """Opened."""
+        return self.run.dataset
 
 
-def plan_runs(study: StudyConfig) -> list[PlannedRun]:
-    """All runs, seed by seed: a study that is stopped early has compared every loss on the seeds that it did."""
+def plan_runs(study: StudyConfig, datasets: OpenDatasets | None = None) -> list[PlannedRun]:
+    """All runs, seed by seed: a study that is stopped early has compared every loss on the seeds that it did.
+
+    Args:
+        study: what is compared.
+        datasets: those that are open already; each data set is opened once.
+    """
+    datasets = datasets or OpenDatasets()
     settings = run_settings(dict(study.settings))
     settings.pop("loss_options", None)  # each loss takes those that it has
     runs = []
     for data in study.data:
         for model in study.models or (None,):
             base = settings | {"data": data} | ({"model": model} if model else {})
-            first, dataset = resolve(base | {"loss": study.losses[0]})
-            shared = {"patch": first.patch, "spacing": first.spacing}  # found from the data: once is enough
             for seed in study.seeds:
                 for options in loss_settings(study):
-                    config, _ = resolve(base | shared | options | {"seed": seed}, dataset=dataset)
-                    runs.append(PlannedRun(run_name(config, dataset.name), config, dataset))
+                    run = resolve(base | options | {"seed": seed}, datasets=datasets)
+                    if run.dataset.spatial_dims == 3:  # found from the data by the first run: once is enough
+                        base |= {"patch": run.config.patch, "spacing": run.config.spacing}
+                    runs.append(PlannedRun(run_name(run.config, run.dataset.name), run))
     return runs
 
 
@@ -73,9 +88,3 @@ def loss_settings(study: StudyConfig) -> list[dict[str, Any]]:
                     one["loss_options"] = tuple(options.items())
                 found.append(one)
     return found
-
-
-def run_name(config: RunConfig, data: str) -> str:
-    """DATA-MODEL-LOSS-SEED-HASH, in letters that every file system takes."""
-    words = [data, config.model, config.loss, f"s{config.seed}", config.hash]
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))

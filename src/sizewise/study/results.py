@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sizewise.errors import BadInput
-from sizewise.metrics.table import COLUMNS, Row, table_lines
+from sizewise.metrics.cases_csv import COLUMNS, Row, table_lines
 
 TEXT_COLUMNS = tuple(name for name in COLUMNS if name not in ("class", "value"))
 _CHUNK = 20_000
@@ -38,7 +38,7 @@ class Results:
     """The scores of many runs.
 
     Attributes:
-        text: by name, the columns run, data, model, loss, weight, seed, case and metric.
+        text: by name, the columns of words: run, data, model, loss, weight, seed, decision, case and metric.
         class_id: (R,) the label of each row.
         value: (R,) the score; NaN where the cell is empty.
     """
@@ -49,13 +49,6 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.value)
-
-    def settings(self) -> list[tuple[str, str]]:
-        """The pairs of data set and model, in order of appearance."""
-        data, model = self.text["data"], self.text["model"]
-        pairs = data.codes.astype(np.int64) * max(len(model.words), 1) + model.codes
-        _, first = np.unique(pairs, return_index=True)
-        return [(data.words[data.codes[row]], model.words[model.codes[row]]) for row in np.sort(first)]
 
 
 def read_results(*paths: Path) -> Results:
@@ -76,10 +69,10 @@ def read_results(*paths: Path) -> Results:
 def results_of(rows: Iterable[Row]) -> Results:
     """The same table from rows that are in memory.
 
-    >>> from sizewise.metrics.table import RunColumns
+    >>> from sizewise.metrics.cases_csv import RunColumns
     >>> table = results_of([Row(RunColumns(data="kvasir", model="fpn", loss="RCE"), "a", 1, "dsc", None)])
-    >>> table.settings(), table.text["loss"].words, table.value.tolist()
-    ([('kvasir', 'fpn')], ('RCE',), [nan])
+    >>> table.text["loss"].words, table.value.tolist()
+    (('RCE',), [nan])
     """
     table = _Table()
     table.add((list(row.cells()) for row in rows), where="the rows")

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sizewise.progress import no_bars
-from sizewise.study.folder import RunState, run_state
 from sizewise.study.grid import PlannedRun
+from sizewise.study.study_folder import RunStatus, run_status
 from sizewise.wording import clock
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class Screen:
         self.thread: threading.Thread | None = None
         self.alone = contextlib.ExitStack()
 
-    def states(self) -> list[RunState]:
+    def states(self) -> list[RunStatus]:
         """Of every run, in their order."""
-        return [run_state(self.folder / "runs" / run.name) for run in self.runs]
+        return [run_status(self.folder / "runs" / run.name) for run in self.runs]
 
     def __enter__(self) -> "Screen":
         print(f"{len(self.runs)} runs, {self.before} of them finished before → {self.folder}", flush=True)
@@ -62,7 +62,7 @@ class Screen:
         text = f"failed: {state.error}" if state.word == "failed" else f"finished in {state.seconds:.0f} s"
         print(f"[{done}/{len(self.runs)}] {run.name} {text}; {self.time_left(states)} left", flush=True)
 
-    def time_left(self, states: list[RunState]) -> str:
+    def time_left(self, states: list[RunStatus]) -> str:
         """From the pace of the epochs since the start; what is scored and prepared in between counts with them."""
         new = sum(state.epoch for state in states) - self.epochs_before
         left = sum(
@@ -82,7 +82,7 @@ class Screen:
             while not self.stop.wait(EVERY_SECONDS):
                 live.update(self._table(self.states()), refresh=True)
 
-    def _table(self, states: list[RunState]) -> "Table":
+    def _table(self, states: list[RunStatus]) -> "Table":
         """What is at work now first, then what failed, what ended last, and what comes next, as far as they fit."""
         from rich.markup import escape
         from rich.table import Table

@@ -1,4 +1,4 @@
-"""Carry out the runs of a study that nobody else is working on, one after another, in this process.
+"""Carry out runs of a study in this process, one after another.
 
 Several workers may serve one study, on one machine or on many that share the folder: a run folder's lock keeps them
 apart, and a worker that dies lets go of it. Data are decoded once and shared by the runs on the same data set.
@@ -8,77 +8,74 @@ import json
 import traceback
 from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
+from sizewise.data.dataset import Dataset
 from sizewise.errors import BadInput, RunFailed
-from sizewise.study.folder import run_state
+from sizewise.files import write_whole
 from sizewise.study.grid import PlannedRun
+from sizewise.study.study_folder import run_status
 from sizewise.train.config import Runtime
 from sizewise.train.failures import is_out_of_memory
+from sizewise.train.history import Row
 from sizewise.train.run import run_training
-from sizewise.train.run_folder import RunBusy, is_finished, write_atomically
+from sizewise.train.run_folder import RunBusy, is_finished
 from sizewise.train.store import StoreCache
 
 GPU_WORDS = ("CUDA error", "CUDNN_STATUS", "cuDNN error", "CUBLAS_STATUS")  # of a GPU that is full, taken, or broken
+Outcome = Literal["finished", "failed", "crowded", "elsewhere", "skipped"]
 
 
-def work(
-    folder: Path,
-    runs: list[PlannedRun],
-    *,
-    runtime: Runtime,
-    say: Callable[[str], None] = lambda line: None,
-    after_run: Callable[[PlannedRun], None] = lambda run: None,
-    sharing: Callable[[], int] | None = None,
-    helps: bool = False,
-) -> bool:
-    """Carry out what is neither finished nor failed. A run that fails leaves failed.json, and the others go on.
+class Worker:
+    """Carries out runs, and holds the decoded data of the data set that it works on."""
 
-    Args:
-        folder: of the study.
-        runs: in the order in which they are taken.
-        runtime: where and how.
-        say: takes the lines of each run.
-        after_run: is called after each run that was carried out here.
-        sharing: how many workers this machine has now; None: as ``runtime`` says.
-        helps: this process only helps another one, and ends when memory or the GPU fails it.
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._dataset: Dataset | None = None
+        self._stores = StoreCache()
 
-    Returns:
-        False if it ended so.
-    """
-    stores = StoreCache()
-    for number, run in enumerate(runs):
-        place = folder / "runs" / run.name
+    def carry_out(
+        self, run: PlannedRun, runtime: Runtime, *, on_epoch: Callable[[Row], None] = lambda row: None
+    ) -> Outcome:
+        """Carry out one run. One that fails leaves failed.json.
+
+        Returns:
+            "crowded" where it failed and other processes may be why; "elsewhere" where another process has it.
+        """
+        place = self.folder / "runs" / run.name
         if is_finished(place) or (place / "failed.json").exists():
-            continue
-        if number and runs[number - 1].dataset is not run.dataset:
-            stores = StoreCache()  # the next data set needs the memory
-        now = replace(runtime, sharing=sharing()) if sharing is not None else runtime
-        crowded = False
+            return "skipped"
+        if run.dataset is not self._dataset:
+            self._dataset, self._stores = run.dataset, StoreCache()  # the next data set needs the memory
         try:
-            say(f"{run.name}:")
-            run_training(run.config, run.dataset, folder=place, runtime=now, resume=True, say=say, stores=stores)
+            run_training(
+                run.run,
+                folder=place,
+                runtime=runtime,
+                resume=True,
+                stores=self._stores,
+                log=lambda line: None,
+                on_epoch=on_epoch,
+            )
         except RunBusy:
-            continue  # another worker has it
+            return "elsewhere"
         except (BadInput, RunFailed) as error:
-            crowded = is_crowding(error)
-            note_failure(place, str(error), crowded=crowded)
+            note_failure(place, str(error), crowded=is_crowding(error))
+            return "crowded" if is_crowding(error) else "failed"
         except Exception as error:
-            crowded = is_crowding(error)
-            note_failure(place, f"{type(error).__name__}: {error}", details=traceback.format_exc(), crowded=crowded)
-        release_memory()
-        after_run(run)
-        if helps and crowded:
-            return False
-    return True
+            details, crowded = traceback.format_exc(), is_crowding(error)
+            note_failure(place, f"{type(error).__name__}: {error}", details=details, crowded=crowded)
+            return "crowded" if crowded else "failed"
+        finally:
+            release_memory()
+        return "finished"
 
 
 def note_failure(place: Path, error: str, *, details: str = "", crowded: bool = False) -> None:
     """Write down why a run failed, beside what it has; ``crowded``: it may go well alone."""
-    place.mkdir(parents=True, exist_ok=True)
     content = {"error": error, "details": details, "crowded": crowded}
-    write_atomically(place / "failed.json", json.dumps(content, indent=1))
+    write_whole(place / "failed.json", json.dumps(content, indent=1))
 
 
 def is_crowding(error: BaseException | None) -> bool:
@@ -104,9 +101,9 @@ def forget_failures(folder: Path, runs: list[PlannedRun]) -> None:
 
 def deserves_another_try(place: Path) -> bool:
     """Whether a run was left behind by a worker that died, or failed where others may have been why."""
-    state = run_state(place)
-    if state.word != "failed":
-        return state.word != "finished"
+    status = run_status(place)
+    if status.word != "failed":
+        return status.word != "finished"
     return bool(json.loads((place / "failed.json").read_text()).get("crowded"))
 
 

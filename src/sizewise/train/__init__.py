@@ -1,1 +1,1 @@
-"""One training run: config, loop, checkpoints, the run folder."""
+"""One training run, from settings to scores, and predicting with it."""

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sizewise.train.plan import Plan
+from sizewise.train.epoch_plan import EpochPlan
 from sizewise.train.preparation import UNLABELLED
 from sizewise.train.store import Store
 
@@ -26,8 +26,8 @@ class Crops:
         images: (N, C, *S).
         labels: (N, 1, *S), or (N, C, *S) for multi-label.
         inside: bool (N, 1, *S): False where the crop leaves the image; None where it cannot.
-        motions: see Plan.
-        colours: see Plan.
+        motions: see EpochPlan.
+        colours: see EpochPlan.
     """
 
     images: Tensor
@@ -41,7 +41,7 @@ class Batches(ABC):
     """Serves the crops of one epoch after another."""
 
     @abstractmethod
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: EpochPlan) -> None:
         """Start an epoch."""
 
     @abstractmethod
@@ -102,7 +102,7 @@ class ResidentBatches(Batches):
         self.step = torch.zeros(1, dtype=torch.long, device=self.device)
         self.tables: list[Tensor] = []
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: EpochPlan) -> None:
         arrays = [torch.from_numpy(a) for a in (plan.cases, plan.origins, plan.motions, plan.colours)]
         if not self.tables:
             self.tables = [array.to(self.device) for array in arrays]
@@ -128,11 +128,11 @@ class StreamedBatches(Batches):
         self.device = device
         self.pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
         self.waiting: deque[Future[list[Tensor | None]]] = deque()
-        self.plan: Plan | None = None
+        self.plan: EpochPlan | None = None
         self.next_step = 0
         self.buffers: list[Tensor | None] = []
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: EpochPlan) -> None:
         self.plan, self.next_step = plan, 0
         self.waiting.clear()
         for _ in range(AHEAD):
@@ -163,7 +163,7 @@ class StreamedBatches(Batches):
             self.waiting.append(self.pool.submit(self._cut, self.plan, self.next_step))
             self.next_step += 1
 
-    def _cut(self, plan: Plan, step: int) -> list[Tensor | None]:
+    def _cut(self, plan: EpochPlan, step: int) -> list[Tensor | None]:
         cut = self.crop(torch.from_numpy(plan.cases[step]), torch.from_numpy(plan.origins[step]))
         batch = [*cut, torch.from_numpy(plan.motions[step]), torch.from_numpy(plan.colours[step])]
         if self.device.type != "cuda":

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from sizewise.errors import BadInput
-from sizewise.train.run_folder import replacing
+from sizewise.files import replacing
 
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ def load_checkpoint(path: Path, *, run: str = "") -> dict[str, Any]:
     {'epoch': 3}
     """
     if not path.exists():
-        raise BadInput(f"there is no checkpoint {path}. Train the run to the end, or continue it with --resume.")
+        raise BadInput(f"there is no checkpoint {path}. Train the run to the end, or resume it.")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:

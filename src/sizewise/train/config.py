@@ -6,10 +6,11 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from sizewise.checks import closest
 from sizewise.errors import BadInput
 
 LARGEST_SEED = 2**32 - 1
+LEAST = {"epochs": 1, "batch_size": 1, "validate_every": 1, "steps_per_epoch": 0, "patience": 0}
+NOT_NEGATIVE = ("minimum_learning_rate", "momentum", "weight_decay", "clip_norm", "power", "nsd_tolerance")
 
 
 @dataclass(frozen=True)
@@ -17,43 +18,43 @@ class RunConfig:
     """Everything that decides what a run computes. Two runs with the same hash are the same run.
 
     Attributes:
-        data: a path, or the name of a built-in data set.
-        data_name: forces a layout where ``data`` could be read in several ways.
+        data: a folder, or the name of a built-in data set: synthetic, synthetic-3d.
+        data_name: read the folder as this data set, where it could be read in several ways.
         merge: all foreground classes become one.
-        classes_csv: the table of mask colours, where masks are coloured.
-        modality: what the channels are, such as ("CT",), where the files do not say.
-        ignore_index: the mask value of pixels without a label; None: the data set's own.
-        model: a name that ``build_model`` knows.
-        encoder_weights: "none", "imagenet", or a file.
-        loss: a name that ``sizewise.loss`` knows.
-        weight: λ of the loss's second term; None: the loss's own default.
+        classes_csv: the table of class names with mask values or colours, where masks are coloured.
+        ignore_index: the mask value of pixels without a label. None is the data set's own.
+        modality: what was measured, such as CT or MRI, by channel: T1,T2, where the files do not say.
+        model: fpn-resnet50, monai-unet, …, or any ARCH-ENCODER of SMP.
+        encoder_weights: none, imagenet, or a file.
+        loss: a name that `sizewise losses` lists.
+        weight: λ of the loss's second term. None is the loss's own default.
         loss_options: further options of ``sizewise.loss``, as (name, value) pairs.
-        activation: "auto" is the data set's; "sigmoid" makes a binary problem one channel, where Dice-type terms see
-            the foreground alone.
+        activation: softmax, or sigmoid, which makes a binary problem one channel, where Dice-type terms see the
+            foreground alone. "auto" is the data set's.
         seed: of initialisation, data order and augmentation. The split has its own seed: losses and seeds are
             compared on the same cases.
         split_seed: of the split, where the data set's authors gave none.
-        recipe: where the following came from.
-        size: images are resized to it; () leaves them as they are.
-        spacing: volumes are resampled to it, in mm; () leaves them as they are.
-        patch: training sees crops of this size; () is the whole image.
+        recipe: polyp, retinal, volume, …: where what follows came from. "auto" goes by the data.
+        size: images are resized to it, as 352x352; `stored` keeps them.
+        spacing: volumes are resampled to it, in mm, as 1.5x1.5x2; `stored` keeps them.
+        patch: training sees crops of this size, as 96x96x64; `stored` is the whole image.
         oversample: the share of each batch whose crops are centred on a foreground pixel.
-        augment: "none", "flip", "picture", "street" or "volume".
-        epochs: how often.
-        steps_per_epoch: 0: as many as one pass over the training cases takes.
+        augment: none, flip, picture, street or volume.
+        epochs: how many.
+        steps_per_epoch: 0 is as many as one pass over the training cases takes.
         batch_size: over all devices.
-        optimizer: "adam", or "sgd" with Nesterov momentum.
+        optimizer: adam, or sgd with Nesterov momentum.
         learning_rate: at the start.
         minimum_learning_rate: where the polynomial ends.
         momentum: of SGD.
         weight_decay: of the optimizer.
-        clip_norm: largest norm of the gradient; 0: no limit.
-        schedule: "plateau" halves when the validation loss has not fallen for more than ``patience`` validations;
-            "poly" falls as (1 − t/T)^power by epoch, "poly-step" by iteration; "constant" stays.
+        clip_norm: largest norm of the gradient, 0 for no limit.
+        schedule: constant, plateau, poly or poly-step. "plateau" halves when the validation loss has not fallen for
+            more than ``patience`` validations; "poly" falls as (1 − t/T)^power by epoch, "poly-step" by iteration.
         power: of the polynomial.
-        patience: of the plateau, as in torch's ReduceLROnPlateau.
-        validate_every: epochs between validations; the last epoch is always validated.
-        precision: "float32" or "bfloat16" (mixed); "auto" is bfloat16 on a GPU that has it.
+        patience: validations before a plateau halves the rate, as in torch's ReduceLROnPlateau.
+        validate_every: epochs between validations. The last epoch is always validated.
+        precision: float32 or bfloat16 (mixed). "auto" is bfloat16 on a GPU that has it.
         nsd_tolerance: in mm, or pixels where the spacing is unknown.
     """
 
@@ -96,35 +97,28 @@ class RunConfig:
     def __post_init__(self) -> None:
         self._normalise()
         check_words(asdict(self))
-        for name, least in {
-            "epochs": 1,
-            "batch_size": 1,
-            "validate_every": 1,
-            "steps_per_epoch": 0,
-            "patience": 0,
-        }.items():
-            if getattr(self, name) < least:
-                raise BadInput(f"{flag(name)} must be at least {least}, got {getattr(self, name)}.")
+        for name, least in LEAST.items():
+            self._require(name, getattr(self, name) >= least, f"must be at least {least}")
         for name in ("seed", "split_seed"):
-            if not 0 <= getattr(self, name) <= LARGEST_SEED:
-                raise BadInput(f"{flag(name)} must lie between 0 and {LARGEST_SEED}, got {getattr(self, name)}.")
-        if not 0 < self.learning_rate < math.inf:
-            raise BadInput(f"{flag('learning_rate')} must be above 0, got {self.learning_rate:g}.")
-        for name in ("minimum_learning_rate", "momentum", "weight_decay", "clip_norm", "power", "nsd_tolerance"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise BadInput(f"{flag(name)} must be at least 0, got {getattr(self, name):g}.")
+            self._require(name, 0 <= getattr(self, name) <= LARGEST_SEED, f"must lie between 0 and {LARGEST_SEED}")
+        self._require("learning_rate", 0 < self.learning_rate < math.inf, "must be above 0")
+        for name in NOT_NEGATIVE:
+            self._require(name, 0 <= getattr(self, name) < math.inf, "must be at least 0")
         if self.minimum_learning_rate > self.learning_rate:
             raise BadInput(
-                f"{flag('minimum_learning_rate')} {self.minimum_learning_rate:g} is above "
-                f"{flag('learning_rate')} {self.learning_rate:g}."
+                f"`minimum_learning_rate` {self.minimum_learning_rate:g} is above `learning_rate` "
+                f"{self.learning_rate:g}."
             )
-        if self.momentum >= 1:
-            raise BadInput(f"{flag('momentum')} must be below 1, got {self.momentum:g}.")
-        if not 0 <= self.oversample <= 1:
-            raise BadInput(f"{flag('oversample')} is a share of the batch, between 0 and 1, got {self.oversample:g}.")
+        self._require("momentum", self.momentum < 1, "must be below 1")
+        self._require("oversample", 0 <= self.oversample <= 1, "is a share of the batch, between 0 and 1")
         for name in ("size", "patch", "spacing"):
-            if any(not 0 < one < math.inf for one in getattr(self, name)):
-                raise BadInput(f"{flag(name)} must be positive along every axis, got {getattr(self, name)}.")
+            positive = all(0 < one < math.inf for one in getattr(self, name))
+            self._require(name, positive, "must be positive along every axis")
+
+    def _require(self, name: str, holds: bool, wanted: str) -> None:
+        value = getattr(self, name)
+        if not holds:
+            raise BadInput(f"`{name}` {wanted}, got {f'{value:g}' if isinstance(value, float) else value}.")
 
     def _normalise(self) -> None:
         """One form for equal settings, as the hash is that of their text: tuples for lists, 1.0 for 1."""
@@ -173,10 +167,10 @@ class RunConfig:
         """What differs: this one's value, not the other's.
 
         >>> RunConfig(data="synthetic").differences(RunConfig(data="synthetic", seed=1))
-        ['--seed: 0, not 1']
+        ['`seed`: 0, not 1']
         """
         mine, theirs = asdict(self), asdict(other)
-        return [f"{flag(name)}: {mine[name]!r}, not {theirs[name]!r}" for name in mine if mine[name] != theirs[name]]
+        return [f"`{name}`: {mine[name]!r}, not {theirs[name]!r}" for name in mine if mine[name] != theirs[name]]
 
 
 @dataclass(frozen=True)
@@ -185,14 +179,16 @@ class Runtime:
 
     Attributes:
         accelerator: "auto", "cpu" or "cuda".
-        devices: how many.
-        nodes: how many machines.
+        devices: GPUs, or CPU processes, on this machine.
+        nodes: machines, started with torchrun.
         deterministic: the same bits from run to run on a GPU, at a cost in speed.
         workers: threads that decode files; 0: one per core.
         keep_on_device: "auto" keeps data that fit in device memory; "never" streams from disk.
         save_seconds: at least this long between two saves of the state.
         graphs: "auto" captures the step in a CUDA graph on one GPU; "off" runs it eagerly.
         sharing: processes that carry out runs on this machine at the same time; scoring takes its share of the cores.
+        threads: of torch on a CPU, where sums depend on their number; 0: as torch has it. A run that is resumed keeps
+            the number that it began with.
     """
 
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
@@ -204,24 +200,18 @@ class Runtime:
     save_seconds: float = 20.0
     graphs: Literal["auto", "off"] = "auto"
     sharing: int = 1
+    threads: int = 0
 
 
 def check_words(settings: dict[str, Any]) -> None:
     """Settings that are one of a few words must be one of them."""
     for name, hint in get_type_hints(RunConfig).items():
         if name in settings and get_origin(hint) is Literal and settings[name] not in get_args(hint):
+            from sizewise.checks import closest  # needs torch, which a command's help does not wait for
+
             words, value = get_args(hint), settings[name]
-            raise BadInput(f"{flag(name)} must be one of {', '.join(words)}, got {value!r}.{closest(value, words)}")
+            raise BadInput(f"`{name}` must be one of {', '.join(words)}, got {value!r}.{closest(value, words)}")
 
 
 def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
-
-
-def flag(name: str) -> str:
-    """How a setting is called on the command line.
-
-    >>> flag("learning_rate"), flag("data_name")
-    ('--learning-rate', '--name')
-    """
-    return "--name" if name == "data_name" else "--" + name.replace("_", "-")

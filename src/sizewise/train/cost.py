@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
+from sizewise.files import write_whole
 from sizewise.train.history import read_history
-from sizewise.train.run_folder import write_atomically
 
 
 def write_cost(folder: Path, device: torch.device) -> None:
@@ -26,4 +26,4 @@ def write_cost(folder: Path, device: torch.device) -> None:
         "peak_memory_mib": peak / 2**20,
         "memory_of": "device" if on_gpu else "process",
     }
-    write_atomically(folder / "cost.json", json.dumps(cost, indent=1))
+    write_whole(folder / "cost.json", json.dumps(cost, indent=1))

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from torch import Tensor
 import sizewise
 from sizewise.data.dataset import Case, Dataset
 from sizewise.errors import BadInput, RunFailed
+from sizewise.files import PARTIAL, replacing_folder
 from sizewise.train.preparation import Preparation
 from sizewise.train.store import Prepared, Store, label_channels, pack
 
@@ -42,7 +42,7 @@ def cached_store(
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise RunFailed(
                     f"the disk of the cache folder {root} is full. Free some space, or set SIZEWISE_CACHE to a folder "
-                    "on a larger disk, and continue with --resume."
+                    "on a larger disk, and resume the run."
                 ) from error
             raise BadInput(
                 f"the cache folder {root} cannot be written: {error.strerror or error}. Set SIZEWISE_CACHE to a folder "
@@ -58,23 +58,13 @@ def cached_store(
 
 def _fill(folder: Path, decoded: Iterator[Prepared]) -> None:
     """Write an entry whole or not at all. Another process may win the race: its entry is the same."""
-    root = folder.parent
-    root.mkdir(parents=True, exist_ok=True)
-    for old in root.glob(".partial-*"):  # of a process that was killed; a living one writes within the day
+    for old in folder.parent.glob(f"{PARTIAL}*"):  # of a process that was killed; a living one writes within the day
         if time.time() - max((one.stat().st_mtime for one in (old, *old.glob("*"))), default=0) > ABANDONED_S:
             shutil.rmtree(old, ignore_errors=True)
-    partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=root))
-    try:
+    with replacing_folder(folder) as partial:
         _write(partial, decoded)
         if folder.exists() and not _is_whole(folder):
             shutil.rmtree(folder)
-        try:
-            os.replace(partial, folder)
-        except OSError:
-            if not _is_whole(folder):
-                raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _is_whole(folder: Path) -> bool:

@@ -24,27 +24,27 @@ def explained(config: RunConfig, folder: Path) -> Iterator[None]:
     except BrokenProcessPool as error:
         raise RunFailed(
             f"a process that scores test cases was killed, most likely for lack of memory. {folder} is intact: "
-            "continue with --resume."
+            "resume the run."
         ) from error
     except (OSError, BadInput) as error:
         cause = error if isinstance(error, OSError) else error.__cause__  # tables say it themselves
         what = unwritable(cause, folder) if isinstance(cause, OSError) else ""
         if not what:
             raise
-        raise RunFailed(f"{what}, and continue with --resume. {what_is_saved(folder)}") from error
+        raise RunFailed(f"{what}, and resume the run. {what_is_saved(folder)}") from error
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         raise RunFailed(
             f"out of memory with batches of {config.batch_size} ({shape}) in {config.model}. Use a smaller "
-            f"--batch-size, --size or --patch. {what_is_saved(folder)} ({first_line(error)})"
+            f"`batch_size`, `size` or `patch`. {what_is_saved(folder)} ({first_line(error)})"
         ) from error
     except ValueError as error:
         if "Expected more than 1" not in str(error):  # torch's words when batch or instance norm has nothing to average
             raise
         raise RunFailed(
             f"{config.model} shrinks batches of {config.batch_size} ({shape}) to a single pixel, which it cannot "
-            "normalise in training. Use a larger --size or --patch, or a larger --batch-size."
+            "normalise in training. Use a larger `size` or `patch`, or a larger `batch_size`."
         ) from error
 
 
@@ -62,7 +62,7 @@ def explained_prediction(out: Path) -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         raise RunFailed(
-            f"out of memory while predicting. Predict with --device cpu, or on a larger machine. ({first_line(error)})"
+            f"out of memory while predicting. Predict with `device=cpu`, or on a larger machine. ({first_line(error)})"
         ) from error
 
 
@@ -111,6 +111,6 @@ def check_finite(losses: dict[str, float], *, epoch: int, folder: Path) -> None:
     bad = [f"{name} = {value}" for name, value in losses.items() if not abs(value) < float("inf")]
     if bad:
         raise RunFailed(
-            f"the loss became no number in epoch {epoch} ({', '.join(bad)}). Lower --learning-rate, or use --precision "
-            f"float32. {what_is_saved(folder)}"
+            f"the loss became no number in epoch {epoch} ({', '.join(bad)}). Lower `learning_rate`, or use "
+            f"`precision=float32`. {what_is_saved(folder)}"
         )

@@ -5,11 +5,14 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sizewise.train.run_folder import write_atomically
-from sizewise.train.validation import Validation
+from sizewise.errors import BadInput
+from sizewise.files import write_whole
 from sizewise.wording import clock
+
+if TYPE_CHECKING:  # reports read histories without torch
+    from sizewise.train.validation import Validation
 
 Row = dict[str, float]
 
@@ -19,7 +22,7 @@ def epoch_row(
     epoch: int,
     learning_rate: float,
     train: dict[str, float],
-    validation: Validation | None,
+    validation: "Validation | None",
     first_class: int,
     steps: int,
     train_seconds: float,
@@ -47,14 +50,17 @@ def write_history(path: Path, rows: Sequence[Row]) -> None:
     writer.writeheader()
     for row in rows:
         writer.writerow({name: _cell(value) for name, value in row.items()})
-    write_atomically(path, text.getvalue())
+    write_whole(path, text.getvalue())
 
 
 def read_history(path: Path) -> list[Row]:
-    """The rows of a history.csv, without its empty cells."""
-    with open(path, newline="") as file:
-        rows = csv.DictReader(file)
-        return [{name: float(value) for name, value in row.items() if value not in ("", None)} for row in rows]
+    """The rows of a history.csv, without its empty cells; raises BadInput where it is not one."""
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            return [{name: float(value) for name, value in row.items() if value not in ("", None)} for row in rows]
+    except (OSError, UnicodeDecodeError, TypeError, ValueError) as error:
+        raise BadInput(f"'{path}' cannot be read as a history of epochs: {error}.") from error
 
 
 def epoch_line(row: Row, *, epochs: int, seconds_left: float) -> str:

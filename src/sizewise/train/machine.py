@@ -47,6 +47,23 @@ def make_fabric(config: RunConfig, runtime: Runtime) -> Fabric:
 
 
 @contextlib.contextmanager
+def cpu_threads(threads: int) -> Iterator[None]:
+    """Torch with so many threads within the block; 0: as it has them. Sums on a CPU depend on their number.
+
+    >>> with cpu_threads(1):
+    ...     torch.get_num_threads()
+    1
+    """
+    before = torch.get_num_threads()
+    if threads:
+        torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
 def ending_together(fabric: Fabric) -> Iterator[None]:
     """When the first process fails, those that it started end too: else they would wait for it in a collective."""
     try:
@@ -59,9 +76,9 @@ def ending_together(fabric: Fabric) -> Iterator[None]:
 
 def _accelerator(runtime: Runtime) -> str:
     if runtime.accelerator not in ("auto", "cpu", "cuda"):
-        raise BadInput(f"--device must be auto, cpu or cuda, got {runtime.accelerator!r}.")
+        raise BadInput(f"`accelerator` must be auto, cpu or cuda, got {runtime.accelerator!r}.")
     if runtime.accelerator == "cuda" and not torch.cuda.is_available():
-        raise BadInput("--device cuda was asked for, but torch finds no CUDA GPU here. Use --device cpu.")
+        raise BadInput("`accelerator=cuda` was asked for, but torch finds no CUDA GPU here. Use `accelerator=cpu`.")
     return "cuda" if runtime.accelerator != "cpu" and torch.cuda.is_available() else "cpu"
 
 
@@ -76,18 +93,18 @@ def _as_launched(runtime: Runtime) -> Runtime:
 def _check(config: RunConfig, runtime: Runtime, accelerator: str) -> None:
     if min(runtime.devices, runtime.nodes) < 1 or runtime.workers < 0:
         raise BadInput(
-            f"--devices and --nodes must be at least 1 and --workers at least 0, got {runtime.devices}, "
+            f"`devices` and `nodes` must be at least 1 and `workers` at least 0, got {runtime.devices}, "
             f"{runtime.nodes} and {runtime.workers}."
         )
     if accelerator == "cuda" and runtime.devices > torch.cuda.device_count():
-        raise BadInput(f"--devices {runtime.devices}, but this machine has {torch.cuda.device_count()} GPUs.")
+        raise BadInput(f"`devices={runtime.devices}`, but this machine has {torch.cuda.device_count()} GPUs.")
     if runtime.nodes > 1 and not {"TORCHELASTIC_RUN_ID", "SLURM_NTASKS", "MASTER_ADDR"} & set(os.environ):
         raise BadInput(
-            f"--nodes {runtime.nodes}: start the command on each machine with torchrun, which tells them of each other."
+            f"`nodes={runtime.nodes}`: start the command on each machine with torchrun, which tells them of each other."
         )
     ranks = runtime.devices * runtime.nodes
     if config.batch_size % ranks:
-        raise BadInput(f"--batch-size {config.batch_size} is shared by {ranks} devices; make it a multiple.")
+        raise BadInput(f"`batch_size={config.batch_size}` is shared by {ranks} devices; make it a multiple.")
 
 
 def _be_deterministic() -> None:

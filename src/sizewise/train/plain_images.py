@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from sizewise.data.dataset import Case, Dataset
+from sizewise.data.file_names import is_picture, is_volume, stem
 from sizewise.data.label_rule import LabelRule
 from sizewise.data.picture_reader import PictureReader, RegionReader
-from sizewise.data.pictures import is_picture
-from sizewise.data.volumes import NIFTI_ENDINGS, VolumeReader, count_spatial_dims, open_volume
+from sizewise.data.volumes import VolumeReader, count_spatial_dims, open_volume
 from sizewise.errors import BadInput
 
 
@@ -27,7 +27,7 @@ def plain_images(path: Path, like: Dataset, *, channels: int, axes: str) -> Data
         )
     if found is volumes:
         _check_dims(found, like.spatial_dims)
-    cases = _by_modality(found, channels) if found is volumes else [Case(_stem(file), (file,)) for file in found]
+    cases = _by_modality(found, channels) if found is volumes else [Case(stem(file), (file,)) for file in found]
     names = [case.name for case in cases]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadInput(f"'{path}' has several images called {', '.join(twice[:5])}: their label maps would overwrite.")
@@ -51,8 +51,8 @@ def holds_images(path: Path) -> bool:
 def _images_at(path: Path) -> tuple[list[Path], list[Path]]:
     """The volumes and the pictures of a folder, or the one that is named."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
-    files = [file for file in files if file.is_file() and not file.name.startswith(".")]
-    return [file for file in files if file.name.endswith(NIFTI_ENDINGS)], [file for file in files if is_picture(file)]
+    files = [file for file in files if file.is_file()]
+    return list(filter(is_volume, files)), list(filter(is_picture, files))
 
 
 def _check_dims(volumes: list[Path], wanted: int) -> None:
@@ -84,20 +84,13 @@ def _reader(like: Dataset, volumes: bool, channels: int, axes: str) -> PictureRe
 
 
 def _by_modality(files: list[Path], channels: int) -> list[Case]:
-    numbered = [file for file in files if _stem(file)[-5:-4] == "_" and _stem(file)[-4:].isdigit()]
+    numbered = [file for file in files if stem(file)[-5:-4] == "_" and stem(file)[-4:].isdigit()]
     if len(numbered) < len(files):
-        return [Case(_stem(file), (file,)) for file in files]
+        return [Case(stem(file), (file,)) for file in files]
     groups: dict[str, list[Path]] = {}
     for file in numbered:
-        groups.setdefault(_stem(file)[:-5], []).append(file)
+        groups.setdefault(stem(file)[:-5], []).append(file)
     for name, members in groups.items():
         if len(members) != channels:
             raise BadInput(f"case {name} has {len(members)} files, but the run was trained on {channels} modalities.")
     return [Case(name, tuple(members)) for name, members in groups.items()]
-
-
-def _stem(file: Path) -> str:
-    for ending in NIFTI_ENDINGS:
-        if file.name.endswith(ending):
-            return file.name[: -len(ending)]
-    return file.stem

@@ -2,27 +2,28 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sizewise.checks import check_word
 from sizewise.data.dataset import Case, Dataset
-from sizewise.data.recognise import open_dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
-from sizewise.metrics.label_maps import LabelMaps, score_label_maps
-from sizewise.metrics.table import score_rows, write_cases
+from sizewise.metrics.cases_csv import score_rows, write_cases
+from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.progress import track
 from sizewise.train.config import RunConfig, Runtime
+from sizewise.train.datasets import OpenDatasets, full_path
 from sizewise.train.failures import explained_prediction
 from sizewise.train.machine import make_fabric
 from sizewise.train.plain_images import holds_images, plain_images
 from sizewise.train.preparation import Preparation
-from sizewise.train.resolve import full_path
+from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run import run_columns
 from sizewise.train.run_folder import read_config
 from sizewise.train.scoring import load_best, predict_cases
-from sizewise.train.task import make_task
+from sizewise.train.task import make_criterion, make_task
 from sizewise.wording import counted
 
 SUBSETS = ("test", "validation", "train", "unlabelled", "all")
@@ -36,7 +37,7 @@ def predict_folder(
     subset: str = "test",
     score: bool = False,
     device: str = "auto",
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> list[Path]:
     """Write a label map for each case; returns the files.
 
@@ -48,26 +49,26 @@ def predict_folder(
             "unlabelled", the cases without a target, such as those of a challenge's server; or "all".
         score: also write ``cases.csv``, with the scores of the cases that have a target.
         device: "auto", "cpu" or "cuda".
-        say: takes lines for the screen.
+        log: takes lines for the screen.
     """
     config = read_config(run)
     trained = read_problem(run)
     preparation = Preparation.from_json(_text(run / "preparation.json"))
     dataset, cases = _cases(run, config, data, trained, subset, channels=len(preparation.mean))
     if out.exists() and not out.is_dir():
-        raise BadInput(f"--out {out} is a file; name a folder.")
+        raise BadInput(f"`out` {out} is a file; name a folder.")
     labelled = {case.name for case in cases if case.target} if score else set()
     if score and not labelled:
-        raise BadInput(f"--score: none of the cases of {data} has a true label map. Leave --score out.")
+        raise BadInput(f"`score`: none of the cases of {data} has a true label map. Leave `score` out.")
     if score and (out / "config.json").exists():
-        raise BadInput(f"--out {out} is a run folder, whose cases.csv holds the run's own scores. Name another folder.")
+        raise BadInput(f"`out` {out} is a run folder, whose cases.csv holds the run's own scores. Name another folder.")
     task = make_task(config, dataset, Split((), (), ()))
     fabric = make_fabric(config, Runtime(accelerator=device))  # type: ignore[arg-type]
     model = load_best(config, task, run, device=fabric.device, in_channels=len(preparation.mean))
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"--out {out} cannot be made: {error.strerror or error}. Name another folder.") from error
+        raise BadInput(f"`out` {out} cannot be made: {error.strerror or error}. Name another folder.") from error
     files: list[Path] = []
 
     def written() -> Iterator[LabelMaps]:
@@ -83,15 +84,15 @@ def predict_folder(
             score_label_maps(
                 written(),
                 expected=len(labelled),
-                classes=len(task.foreground),
-                first_class=task.first_class,
+                classes=tuple(task.names),
                 nsd_tolerance=config.nsd_tolerance,
                 ignore_index=dataset.ignore_index,
             )
         )
         if score:
-            write_cases(out / "cases.csv", score_rows(scores, of=run_columns(config, task)))
-    say(f"{counted(len(files), 'label map')} of {', '.join(task.foreground)} → {out}")
+            columns = run_columns(ResolvedRun(config, task, make_criterion(config, task)))
+            write_cases(out / "cases.csv", score_rows(scores, of=columns))
+    log(f"{counted(len(files), 'label map')} of {', '.join(task.foreground)} → {out}")
     return files
 
 
@@ -115,22 +116,15 @@ def _cases(
     run: Path, config: RunConfig, data: str, trained: dict[str, Any], subset: str, *, channels: int
 ) -> tuple[Dataset, list[Case]]:
     try:
-        check_word("predict", "--subset", subset, SUBSETS)
+        check_word("predict", "`subset`", subset, SUBSETS)
     except ValueError as error:
         raise BadInput(str(error)) from error
     axes = trained.pop("axes")
     like = Dataset(cases=(), reader=None, **trained)  # type: ignore[arg-type]
     path = Path(full_path(data))
     try:
-        dataset = open_dataset(
-            data,
-            name=config.data_name if full_path(data) == config.data else "",
-            merge=config.merge,
-            classes_csv=Path(config.classes_csv) if config.classes_csv else None,
-            ignore_index=config.ignore_index,
-            seed=config.split_seed,
-            modality=config.modality,
-        )
+        same = full_path(data) == config.data
+        dataset = OpenDatasets().open(replace(config, data=data, data_name=config.data_name if same else ""))
     except BadInput as error:
         if not path.exists():
             raise
@@ -150,13 +144,13 @@ def _cases(
     if subset in ("all", "unlabelled"):
         wanted = [case for case in dataset.cases if subset == "all" or not case.target]
         if not wanted:
-            raise BadInput(f"every case of {data} has a target. Use --subset all.")
+            raise BadInput(f"every case of {data} has a target. Use `subset=all`.")
         return dataset, wanted
     names = set(getattr(Split.from_json(_text(run / "split.json")), subset))
     chosen = [case for case in dataset.cases if case.name in names] if full_path(data) == config.data else []
     chosen = chosen or [case for case in dataset.cases if case.subset == subset]
     if not chosen:
-        raise BadInput(f"{data} has no cases of the subset {subset!r}. Use --subset all.")
+        raise BadInput(f"{data} has no cases of the subset {subset!r}. Use `subset=all`.")
     return dataset, chosen
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sizewise.data.dataset import Case, Dataset, Image
-from sizewise.data.threads import map_threads
 from sizewise.errors import BadInput
+from sizewise.parallel import map_threads
 from sizewise.train.config import RunConfig
 from sizewise.wording import counted
 

@@ -15,7 +15,6 @@
 from typing import Any
 
 from sizewise.checks import closest
-from sizewise.data.dataset import Dataset
 from sizewise.errors import BadInput
 
 Settings = dict[str, Any]
@@ -83,7 +82,7 @@ RECIPES: dict[str, Settings] = {
     },
 }
 PAPER_RECIPES = ("polyp", "retinal", "paper-3d", "cityscapes")
-BY_DATA = {
+BY_LAYOUT = {
     "synthetic": "demo",
     "synthetic-3d": "demo-3d",
     "kvasir-seg": "polyp",
@@ -94,10 +93,18 @@ BY_DATA = {
 }
 
 
-def choose_recipe(dataset: Dataset) -> str:
-    """The recipe for a data set when the user names none."""
-    by_dims = "volume" if dataset.spatial_dims == 3 else "picture"
-    return BY_DATA.get(dataset.name, by_dims)
+def recipe_by_layout(layout: str) -> str:
+    """The recipe for a layout when the user names none; empty where that depends on what it holds.
+
+    >>> recipe_by_layout("kvasir-seg"), recipe_by_layout("folder")
+    ('polyp', '')
+    """
+    return BY_LAYOUT.get(layout, "")
+
+
+def recipe_by_dims(spatial_dims: int) -> str:
+    """The recipe for data that no layout has one for."""
+    return "volume" if spatial_dims == 3 else "picture"
 
 
 def recipe_settings(name: str, *, loss: str) -> Settings:
@@ -113,6 +120,6 @@ def recipe_settings(name: str, *, loss: str) -> Settings:
     """
     if name not in RECIPES:
         known = ", ".join(RECIPES)
-        raise BadInput(f"--recipe must be one of {known}, got {name!r}.{closest(name, tuple(RECIPES))}")
+        raise BadInput(f"`recipe` must be one of {known}, got {name!r}.{closest(name, tuple(RECIPES))}")
     means = name in PAPER_RECIPES and loss in ("RCE", "RCE-L1", "RFL", "RFL-L1", "DBCE")
     return RECIPES[name] | {"loss_options": (("class_reduction", "mean"),) if means else ()}

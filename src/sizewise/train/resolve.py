@@ -1,77 +1,91 @@
 """From what the user asked for to complete settings: the recipe that fits, then the user's own words on top."""
 
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from sizewise.criterion import Loss
 from sizewise.data.dataset import Dataset
-from sizewise.data.recognise import SYNTHETIC
 from sizewise.models.build import canonical_name, size_multiple
 from sizewise.train.config import RunConfig
-from sizewise.train.recipes import choose_recipe, recipe_settings
-from sizewise.train.task import check_patch, make_criterion, make_task, open_data
+from sizewise.train.datasets import OpenDatasets, full_path
+from sizewise.train.recipes import recipe_by_dims, recipe_by_layout, recipe_settings
+from sizewise.train.task import Task, check_patch, make_criterion, make_task
 
 PATCH_VOXELS = 128**3  # what a 3D network with a batch of 2 trains on comfortably
 LOOKED_AT = 12  # cases whose shapes decide the patch
+OPENING = ("data", "data_name", "merge", "classes_csv", "ignore_index", "modality", "split_seed")
 
 
-def resolve(given: dict[str, Any], *, dataset: Dataset | None = None) -> tuple[RunConfig, Dataset]:
-    """Complete settings and the opened data set.
+@dataclass(frozen=True)
+class ResolvedRun:
+    """A run with nothing left to decide: what it is, made once, and carried along.
+
+    Attributes:
+        config: complete settings.
+        task: the data set, its split, and what the network has to give.
+        criterion: the loss.
+    """
+
+    config: RunConfig
+    task: Task
+    criterion: Loss
+
+    @property
+    def dataset(self) -> Dataset:
+        """Opened."""
+        return self.task.dataset
+
+
+def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> ResolvedRun:
+    """Complete settings, with the opened data set and the loss.
 
     Args:
         given: what the user set, by the names of RunConfig; ``data`` is a must.
-        dataset: what an earlier call opened for the same data.
+        datasets: those that other runs opened.
     """
-    loss = given.get("loss", RunConfig.loss)
+    datasets = datasets or OpenDatasets()
     given = given | {"data": full_path(given["data"])}
-    opening = {
-        name: given[name]
-        for name in ("data", "data_name", "merge", "classes_csv", "ignore_index", "modality", "split_seed")
-        if name in given
-    }
-    opened = dataset or open_data(RunConfig(**opening))
     name = given.get("recipe", "auto")
-    name = choose_recipe(opened) if name == "auto" else name
-    settings = recipe_settings(name, loss=loss) | given | {"recipe": name}
-    settings["loss_options"] = _merged(recipe_settings(name, loss=loss)["loss_options"], given.get("loss_options", ()))
-    config = RunConfig(**settings)
-    if config.merge and not given.get("merge", False) and dataset is None:
-        opened = open_data(config)  # the recipe wants one class
+    if name == "auto":  # some recipes say how the data is read, so the layout chooses them before it is opened
+        name = recipe_by_layout(datasets.layout(given["data"], given.get("data_name", "")).name)
+    settings = _with_recipe(given, name) if name else given
+    dataset = datasets.open(RunConfig(**{key: settings[key] for key in OPENING if key in settings}))
+    name = name or recipe_by_dims(dataset.spatial_dims)
+    config = RunConfig(**_with_recipe(given, name))
     config = replace(config, model=canonical_name(config.model))
     if config.encoder_weights != "none" and config.model.startswith("monai-") and "encoder_weights" not in given:
         config = replace(config, encoder_weights="none")
-    task = make_task(config, opened)
-    make_criterion(config, task)  # an option that the loss does not have is found now, not after reading the data
-    if opened.spatial_dims == 3:
-        config = with_patch(config, opened)
+    task = make_task(config, dataset)
+    criterion = make_criterion(config, task)  # an option that the loss does not have is found now, not after reading
+    if dataset.spatial_dims == 3:
+        config = with_patch(config, dataset, keep_spacing="spacing" in given)
         if name == "volume" and "batch_size" not in given:
             config = replace(config, batch_size=batch_for(config.patch))
     check_patch(config, task)
-    return config, opened
+    return ResolvedRun(config, task, criterion)
 
 
-def full_path(data: str) -> str:
-    """The same data has one name, from wherever the command was run; names of built-in data stay.
-
-    >>> full_path("synthetic")
-    'synthetic'
-    """
-    path = Path(data).expanduser()
-    return data if data in SYNTHETIC or not path.exists() else str(path.resolve())
+def _with_recipe(given: dict[str, Any], name: str) -> dict[str, Any]:
+    recipe = recipe_settings(name, loss=given.get("loss", RunConfig.loss))
+    options = dict(recipe["loss_options"]) | dict(given.get("loss_options", ()))
+    return recipe | given | {"recipe": name, "loss_options": tuple(sorted(options.items()))}
 
 
-def with_patch(config: RunConfig, dataset: Dataset) -> RunConfig:
+def with_patch(config: RunConfig, dataset: Dataset, *, keep_spacing: bool) -> RunConfig:
     """Spacing and patch for volumes, where the user gave none: the median of both over the first cases.
 
     The patch covers the median volume where that is small, else as many voxels as PATCH_VOXELS, in its proportions.
     """
+    keep_spacing = keep_spacing or bool(config.spacing or config.size)
+    if config.patch and keep_spacing:
+        return config
     cases = [case for case in dataset.cases if case.target and case.subset in ("", "train")]
     chosen = cases[:: max(1, len(cases) // LOOKED_AT)][:LOOKED_AT]
     images = [dataset.reader.image(case) for case in chosen]
     spacings = np.array([image.spacing for image in images])
-    if not config.spacing and not config.size and not np.allclose(spacings, spacings[0], rtol=0.01):
+    if not keep_spacing and not np.allclose(spacings, spacings[0], rtol=0.01):
         middle = np.median(spacings, axis=0)
         config = replace(config, spacing=tuple(round(float(v), 4) for v in middle))
     if config.patch:
@@ -102,7 +116,3 @@ def batch_for(patch: tuple[int, ...]) -> int:
     (2, 8)
     """
     return int(min(8, max(2, 2 * PATCH_VOXELS // int(np.prod(patch)))))
-
-
-def _merged(recipe: tuple[tuple[str, Any], ...], given: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted((dict(recipe) | dict(given)).items()))

@@ -18,11 +18,9 @@
 import contextlib
 import hashlib
 import json
-import os
 import platform
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,60 +30,34 @@ import torch
 
 import sizewise
 from sizewise.errors import BadInput
+from sizewise.files import remove_unfinished, write_whole
 from sizewise.train.config import RunConfig, Runtime
-
-
-def write_atomically(path: Path, data: bytes | str) -> None:
-    """Replace a file in one step: a reader, or a kill, sees the old file or the new one, never a part.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(Path(folder) / "a.txt", "whole")
-    ...     (Path(folder) / "a.txt").read_text()
-    'whole'
-    """
-    with replacing(path) as partial:
-        partial.write_bytes(data.encode() if isinstance(data, str) else data)
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` that takes its place when the block ends well, and vanishes when it does not."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    os.close(handle)
-    partial = Path(name)
-    try:
-        yield partial
-        with open(partial, "rb+") as file:
-            os.fsync(file.fileno())  # on disk before it gets the name
-        partial.chmod(0o666 & ~_umask())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def open_run(folder: Path, config: RunConfig, *, resume: bool) -> bool:
     """Make the folder, or make sure that it holds this very run. Returns whether it is new."""
     settings = folder / "config.json"
     if folder.exists() and not folder.is_dir():
-        raise BadInput(f"--out {folder} is a file; name a folder.")
+        raise BadInput(f"`folder` {folder} is a file; name a folder.")
     if not settings.exists():
         if folder.exists() and any(_is_foreign(one.name) for one in folder.iterdir()):
-            raise BadInput(f"--out {folder} holds other files and no run. Name a new folder.")
+            raise BadInput(f"`folder` {folder} holds other files and no run. Name a new folder.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(settings, config.to_json())
+            write_whole(settings, config.to_json())
         except OSError as error:
-            raise BadInput(f"--out {folder} cannot be made: {error.strerror or error}. Name another folder.") from error
+            reason = error.strerror or error
+            raise BadInput(f"`folder` {folder} cannot be made: {reason}. Name another folder.") from error
         return True
     found = read_config(folder)
     if found != config:
         differences = "; ".join(found.differences(config))
-        raise BadInput(f"{folder} holds a run with other settings ({differences}). Use another --out.")
-    if not resume and is_finished(folder):
-        raise BadInput(f"{folder} holds this run already, finished. Show it with --resume, or use another --out.")
+        raise BadInput(f"{folder} holds a run with other settings ({differences}). Use another `folder`.")
     if not resume:
-        raise BadInput(f"{folder} holds this run already, unfinished. Continue it with --resume, or use another --out.")
+        state, verb = ("finished", "Show") if is_finished(folder) else ("unfinished", "Continue")
+        raise BadInput(
+            f"{folder} holds this run already, {state}. {verb} it with `resume=True`, or use another `folder`."
+        )
     return False
 
 
@@ -109,7 +81,7 @@ def read_config(folder: Path) -> RunConfig:
     """The settings of the run in a folder."""
     settings = folder / "config.json"
     if not settings.exists():
-        raise BadInput(f"{folder} is no run folder: it has no config.json. `sizewise train --out {folder}` makes one.")
+        raise BadInput(f"{folder} is no run folder: it has no config.json. Training makes one.")
     try:
         return RunConfig.from_json(settings.read_text())
     except (json.JSONDecodeError, UnicodeDecodeError, TypeError, OSError) as error:
@@ -119,6 +91,18 @@ def read_config(folder: Path) -> RunConfig:
 def settings_hash(folder: Path) -> str:
     """The hash of config.json as it stands: a later version of sizewise may know more settings than were written."""
     return hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()[:8]
+
+
+def run_name(config: RunConfig, data: str) -> str:
+    """DATA-MODEL-LOSS-SEED-HASH, in letters that every file system takes: what a run's folder is called."""
+    words = [data, config.model, config.loss, f"s{config.seed}", config.hash]
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
+
+
+def threads_begun_with(folder: Path) -> int:
+    """The number of CPU threads that a run began with; 0 where it has not begun. Resumed, it gives the same bits."""
+    path = folder / "versions.json"
+    return int(json.loads(path.read_text()).get("threads", 0)) if path.exists() else 0
 
 
 def is_finished(folder: Path) -> bool:
@@ -139,22 +123,16 @@ def locked(folder: Path) -> Iterator[None]:
         lock = open(folder / "run.lock", "w")  # noqa: SIM115 closed below
     except OSError as error:
         raise BadInput(
-            f"{folder} cannot be written: {error.strerror or error}. Name another --out, or change that."
+            f"{folder} cannot be written: {error.strerror or error}. Name another `folder`, or change that."
         ) from error
     with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise RunBusy(f"{folder}: another process is working on this run. Wait for it, or stop it.") from error
-        _remove_unfinished(folder)
+        for one in (folder, folder / "overlays"):
+            remove_unfinished(one)  # as large as a checkpoint, left by a process that was killed while it wrote
         yield
-
-
-def _remove_unfinished(folder: Path) -> None:
-    """A process that was killed while it wrote leaves its part of a file behind, as large as a checkpoint."""
-    for one in (*folder.glob(".*"), *folder.glob("overlays/.*")):
-        if one.is_file() and re.fullmatch(r"\..+\.(json|csv|pt|svg|png|npz)[-.]\w+", one.name):
-            one.unlink(missing_ok=True)
 
 
 def write_versions(folder: Path, runtime: Runtime, device: torch.device) -> None:
@@ -170,7 +148,7 @@ def write_versions(folder: Path, runtime: Runtime, device: torch.device) -> None
         "threads": torch.get_num_threads(),
         "runtime": vars(runtime),
     }
-    write_atomically(folder / "versions.json", json.dumps(record, indent=1))
+    write_whole(folder / "versions.json", json.dumps(record, indent=1))
 
 
 def _installed(package: str) -> str | None:
@@ -178,9 +156,3 @@ def _installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

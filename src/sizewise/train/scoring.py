@@ -11,17 +11,16 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from sizewise.data.dataset import Case, Image
-from sizewise.data.threads import map_ahead, single_core_threads
 from sizewise.errors import BadInput
 from sizewise.metrics.case import RegionScore
-from sizewise.metrics.label_maps import LabelMaps, score_label_maps
-from sizewise.metrics.workers import available_cores
+from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.models.build import size_multiple
+from sizewise.parallel import available_cores, map_ahead, single_core_threads
 from sizewise.progress import track
+from sizewise.train.case_pictures import KEPT, save_overlay
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
 from sizewise.train.inference import predict_image
-from sizewise.train.overlays import KEPT, save_overlay
 from sizewise.train.preparation import Preparation
 from sizewise.train.run_folder import settings_hash
 from sizewise.train.task import Task, make_model
@@ -111,8 +110,7 @@ def score_cases(
         scored = score_label_maps(
             label_maps(drawing),
             expected=len(cases),
-            classes=len(task.foreground),
-            first_class=task.first_class,
+            classes=tuple(task.names),
             nsd_tolerance=config.nsd_tolerance,
             ignore_index=task.dataset.ignore_index,
             jobs=max(1, available_cores() // (fabric.world_size * sharing)),

@@ -5,12 +5,11 @@ is one gather with index arithmetic: no shape depends on the data, and a CUDA gr
 """
 
 import contextlib
-import itertools
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ import torch
 from torch import Tensor
 
 from sizewise.data.dataset import Case, Dataset
-from sizewise.data.threads import single_core_threads
 from sizewise.errors import BadInput
-from sizewise.metrics.workers import available_cores
+from sizewise.parallel import available_cores, map_ahead, single_core_threads
 from sizewise.progress import track
 from sizewise.train.preparation import UNLABELLED, Preparation
 
@@ -104,7 +102,7 @@ def prepare_case(dataset: Dataset, case: Case, preparation: Preparation) -> Prep
     if len(stray):
         raise BadInput(
             f"{case.name}: the target has the labels {', '.join(map(str, stray[:8]))}, and there are {most} classes, "
-            "from 0 on. Pixels without a label are named with --ignore-index."
+            "from 0 on. Pixels without a label are named by `ignore_index`."
         )
     return Prepared(preparation.image(image), prepared, foreground_points(prepared, len(spatial)))
 
@@ -194,16 +192,9 @@ def decode(
 ) -> Iterator[Prepared]:
     """Prepared cases in order, decoded by threads a few cases ahead of whoever takes them."""
     threads = workers or available_cores()
-    waiting: deque[Future[Prepared]] = deque()
-    pool = single_core_threads(threads)
-    try:
-        coming = iter(cases)
-        for _ in track(cases, what=what):
-            for case in itertools.islice(coming, 4 * threads + 1 - len(waiting)):
-                waiting.append(pool.submit(prepare_case, dataset, case, preparation))
-            yield waiting.popleft().result()
-    finally:  # Ctrl-C, or a bad file, does not wait for the files that have not begun
-        pool.shutdown(wait=False, cancel_futures=True)
+    prepare = partial(prepare_case, dataset, preparation=preparation)
+    decoded = map_ahead(prepare, cases, threads=threads, ahead=4 * threads, make_pool=single_core_threads)
+    return track(decoded, what=what, total=len(cases))
 
 
 def pack(

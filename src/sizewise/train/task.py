@@ -2,14 +2,12 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import nn
 
 from sizewise.criterion import Loss
 from sizewise.data.dataset import Case, Dataset
-from sizewise.data.recognise import open_dataset
 from sizewise.data.split import Split, split_cases
 from sizewise.errors import BadInput
 from sizewise.losses import loss
@@ -53,22 +51,9 @@ class Task:
             raise BadInput(
                 f"{self.dataset.name} has changed since the run began: {counted(len(missing), 'case')} of its "
                 f"split.json can no longer be found, such as {missing[0]}. Put back what is missing, or start a new "
-                "run with another --out."
+                "run in another `folder`."
             )
         return [by_name[name] for name in names]
-
-
-def open_data(config: RunConfig) -> Dataset:
-    """The data set that the settings name, read as they say."""
-    return open_dataset(
-        config.data,
-        name=config.data_name,
-        merge=config.merge,
-        classes_csv=Path(config.classes_csv) if config.classes_csv else None,
-        ignore_index=config.ignore_index,
-        seed=config.split_seed,
-        modality=config.modality,
-    )
 
 
 def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -> Task:
@@ -77,13 +62,13 @@ def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -
     sigmoid = multilabel if config.activation == "auto" else config.activation == "sigmoid"
     if multilabel and not sigmoid:
         raise BadInput(
-            f"{dataset.name} is multi-label: its regions may overlap, so --activation must be sigmoid. "
-            "With --merge they become one class."
+            f"{dataset.name} is multi-label: its regions may overlap, so `activation` must be sigmoid. "
+            "With `merge=True` they become one class."
         )
     if sigmoid and not multilabel and len(dataset.classes) != 2:
         raise BadInput(
-            f"--activation sigmoid makes one channel of a binary problem; {dataset.name} has "
-            f"{len(dataset.classes)} classes: {', '.join(dataset.classes)}. Add --merge, or use softmax."
+            f"`activation=sigmoid` makes one channel of a binary problem; {dataset.name} has "
+            f"{len(dataset.classes)} classes: {', '.join(dataset.classes)}. Add `merge=True`, or use softmax."
         )
     if len(dataset.classes) > UNLABELLED:
         raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; training takes at most {UNLABELLED}.")
@@ -119,7 +104,7 @@ def make_criterion(config: RunConfig, task: Task) -> Loss:
             **dict(config.loss_options),
         )
     except (ValueError, TypeError) as error:
-        raise BadInput(f"--loss {config.loss}: {error}") from error
+        raise BadInput(f"`loss={config.loss}`: {error}") from error
 
 
 def make_model(config: RunConfig, task: Task, *, in_channels: int) -> nn.Module:
@@ -140,11 +125,11 @@ def check_patch(config: RunConfig, task: Task) -> None:
     for name in ("size", "patch", "spacing"):
         given = getattr(config, name)
         if given and len(given) != dims:
-            raise BadInput(f"--{name} must have {dims} numbers for {dims}D data, got {len(given)}: {given}.")
+            raise BadInput(f"`{name}` must have {dims} numbers for {dims}D data, got {len(given)}: {given}.")
     multiple = size_multiple(config.model)
     if any(length % multiple for length in config.patch):
         raise BadInput(
-            f"--patch must be a multiple of {multiple} along each axis for {config.model}, got {config.patch}."
+            f"`patch` must be a multiple of {multiple} along each axis for {config.model}, got {config.patch}."
         )
 
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from lightning_fabric import Fabric
+from torch import Tensor, nn
 
 from sizewise.criterion import Loss
+from sizewise.metrics.device_counts import count_channels, count_labels, values_of
 from sizewise.progress import track
 from sizewise.stats import RegionStats
 from sizewise.stats.fields import COUNT, PIXELS
@@ -41,6 +44,58 @@ class Validation:
         return float(np.mean(values)) if values else 0.0
 
 
+def validate(
+    fabric: Fabric,
+    model: nn.Module,
+    store: Store,
+    criterion: Loss,
+    *,
+    input_scale: tuple[Tensor, Tensor],
+    patch: Sequence[int],
+    multiple: int,
+    batch_size: int,
+    first_class: int,
+) -> Validation:
+    """Every rank takes its share of the cases; all know the result.
+
+    ``model`` is not wrapped for DDP: that would exchange buffers in each forward pass, and wait for ranks that have
+    fewer cases. They are exchanged once here, so that all ranks judge the network that rank 0 saves.
+    """
+
+    def forward(images: Tensor) -> Tensor:
+        with fabric.autocast():
+            return model(images)
+
+    if fabric.world_size > 1:
+        for buffer in model.buffers():
+            if buffer.is_floating_point():
+                torch.distributed.broadcast(buffer, 0)
+    mine = range(fabric.global_rank, len(store), fabric.world_size) or range(1)
+    sums, counts = case_sums(
+        forward,
+        store,
+        criterion,
+        indices=mine,
+        input_scale=input_scale,
+        patch=patch,
+        multiple=multiple,
+        batch_size=batch_size,
+        device=fabric.device,
+        first_class=first_class,
+        what="Validating" if fabric.is_global_zero else "",
+    )
+    parts = [(list(mine), sums.cpu(), counts.cpu())]
+    if fabric.world_size > 1:
+        everyone: list[Any] = [None] * fabric.world_size
+        torch.distributed.all_gather_object(everyone, parts[0])
+        parts = everyone
+    owners = {index: (part, place) for part, (indices, _, _) in enumerate(parts) for place, index in enumerate(indices)}
+    chosen = [owners[index] for index in range(len(store))]
+    all_sums = torch.stack([parts[part][1][:, place] for part, place in chosen], 1)
+    all_counts = torch.stack([parts[part][2][place] for part, place in chosen])
+    return summarise(criterion, all_sums.to(fabric.device), all_counts)
+
+
 @torch.no_grad()
 def case_sums(
     model: Callable[[Tensor], Tensor],
@@ -56,7 +111,7 @@ def case_sums(
     first_class: int = 1,
     what: str = "",
 ) -> tuple[Tensor, Tensor]:
-    """The criterion's sums (fields, n, …), and per case the pixels that :func:`region_counts` counts.
+    """The criterion's sums (fields, n, …), and per case the pixels of each scored class; see :func:`region_counts`.
 
     ``what`` names a progress bar; without it there is none.
     """
@@ -69,50 +124,34 @@ def case_sums(
         logits = image_logits(model, images * factor + offset, patch=patch, multiple=multiple)
         labels = labels if store.label_channels else labels[:, None]
         sums.append(criterion.stats(logits, labels).sums)
-        if criterion.activation == "sigmoid":
-            counts.append(channel_counts(logits, labels))
-        else:
-            counts.append(region_counts(logits, labels, classes=range(first_class, logits.shape[1])))
+        counts.append(region_counts(logits, labels, sigmoid=criterion.activation == "sigmoid", first_class=first_class))
     return torch.cat(sums, 1), torch.cat(counts)
 
 
-def region_counts(logits: Tensor, labels: Tensor, *, classes: Sequence[int]) -> Tensor:
-    """(N, 4, classes): pixels predicted, true, in common, and valid, from labels (N, 1, *S)."""
-    predicted, valid = logits.argmax(1, keepdim=True), labels != UNLABELLED
-    return torch.stack([_counts(predicted == k, labels == k, valid) for k in classes], 2)
+def region_counts(logits: Tensor, labels: Tensor, *, sigmoid: bool, first_class: int) -> Tensor:
+    """(N, classes, 4) counts of pixels, of labels (N, 1, *S), or of (N, C, *S) where each channel is a problem."""
+    if sigmoid:
+        return count_channels(logits > 0, labels, ignore_index=UNLABELLED)
+    counts = count_labels(logits.argmax(1), labels[:, 0], classes=logits.shape[1], ignore_index=UNLABELLED)
+    return counts[:, first_class:]
 
 
-def channel_counts(logits: Tensor, labels: Tensor) -> Tensor:
-    """The same of channels that are problems of their own, from labels (N, C, *S)."""
-    pairs = zip(logits.split(1, dim=1), labels.split(1, dim=1), strict=True)
-    return torch.stack([_counts(logit > 0, label == 1, label != UNLABELLED) for logit, label in pairs], 2)
-
-
-def _counts(predicted: Tensor, true: Tensor, valid: Tensor) -> Tensor:
-    here = predicted & valid
-    return torch.stack([mask.flatten(1).sum(1) for mask in (here, true, here & true, valid)], 1)
-
-
-def summarise(criterion: Loss, sums: Tensor, counts: np.ndarray) -> Validation:
-    """Scores from the sums of all cases.
-
-    Both empty: the case has no DSC; one empty: 0.
-    """
+def summarise(criterion: Loss, sums: Tensor, counts: Tensor) -> Validation:
+    """Scores from the sums and the counts (n, classes, 4) of all cases; see ``metrics.policy`` for empty regions."""
     fields = tuple(dict.fromkeys((COUNT, PIXELS, *criterion.fields)))  # as every pass takes them
     terms = criterion.terms_from_stats(RegionStats(fields, sums))
-    predicted, true, common, valid = (counts[:, i].astype(float) for i in range(4))
-    total = predicted + true
-    with np.errstate(invalid="ignore", divide="ignore"):
-        dsc = 2 * common / total
-        pooled = 2 * common.sum(0) / total.sum(0)
-        error = (predicted - true) / valid
     return Validation(
         loss=float(criterion.total(terms)),
         terms={name: float(value) for name, value in terms.items()},
-        dsc=tuple(_mean(column) for column in dsc.T),
-        dsc_pooled=tuple(float(value) for value in pooled),
-        size_error=tuple(_mean(column) for column in error.T),
+        dsc=_means(values_of("dsc", counts)),
+        dsc_pooled=tuple(values_of("dsc", counts.sum(0)).tolist()),
+        size_error=_means(values_of("size_error", counts)),
     )
+
+
+def _means(values: Tensor) -> tuple[float, ...]:
+    """Of each class, over the cases that have a value."""
+    return tuple(_mean(column) for column in values.numpy().T)
 
 
 def _mean(values: np.ndarray) -> float:

@@ -4,32 +4,28 @@ from collections.abc import Sequence
 
 from sizewise.errors import BadInput
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
-from sizewise.study.statistics.critical_difference import FEWEST_DATA_SETS, CriticalDifference, critical_difference
-from sizewise.study.statistics.table import Scores as Arranged
+from sizewise.study.statistics.critical_difference import CriticalDifference, critical_difference
+from sizewise.study.statistics.setting_scores import SettingScores
 
 SECTION = "Across data sets"
 TITLE = "Critical difference of the mean ranks"
 
 
-def critical(arranged: Sequence[Arranged], entries: Sequence[str]) -> Figure | LeftOut:
-    """The diagram over data sets; with fewer than three of them it is left out.
+def critical(arranged: Sequence[SettingScores], arm_names: Sequence[str]) -> Figure | LeftOut:
+    """The diagram over data sets; with fewer than three of them, or of arms, it is left out.
 
     Args:
         arranged: one per data set and model.
-        entries: all losses, in the order of their colours.
+        arm_names: all losses, in the order of their colours.
     """
-    count = len({one.data for one in arranged})
-    if count < FEWEST_DATA_SETS:
-        why = f"ranks over data sets need at least {FEWEST_DATA_SETS} of them, the study has {count}."
-        return LeftOut("critical-difference", TITLE, SECTION, why)
     try:
         found = critical_difference(arranged)
     except BadInput as error:
         return LeftOut("critical-difference", TITLE, SECTION, str(error))
-    return diagram(found, entries)
+    return diagram(found, arm_names)
 
 
-def diagram(found: CriticalDifference, entries: Sequence[str]) -> Figure:
+def diagram(found: CriticalDifference, arm_names: Sequence[str]) -> Figure:
     """Draw what the test found."""
     count = len(found.arms)
     left = (count + 1) // 2
@@ -43,12 +39,12 @@ def diagram(found: CriticalDifference, entries: Sequence[str]) -> Figure:
         on_left = at < left
         level = -(0.55 + 0.3 * bars) - 0.55 * (at if on_left else count - 1 - at)
         end = 1 - room if on_left else count + room
-        style = list(entries).index(arm) if arm in entries else -1
-        says = f"{arm}: mean rank {rank:.2f} over {found.blocks} {found.over}"
+        style = list(arm_names).index(arm) if arm in arm_names else -1
+        tips = f"{arm}: mean rank {rank:.2f} over {found.data_sets} data sets"
         marks.append(
-            Mark("line", numbers([rank, rank, end]), [0.0, level, level], arm, style, listed=False, text=[says] * 3)
+            Mark("line", numbers([rank, rank, end]), [0.0, level, level], arm, style, listed=False, text=[tips] * 3)
         )
-        marks.append(Mark("points", numbers([rank]), [0.0], arm, style, text=[says], listed=False))
+        marks.append(Mark("points", numbers([rank]), [0.0], arm, style, text=[tips], listed=False))
         at_side = end - 0.05 if on_left else end + 0.05
         marks.append(
             Mark(
@@ -59,19 +55,11 @@ def diagram(found: CriticalDifference, entries: Sequence[str]) -> Figure:
     for number, clique in enumerate(found.cliques):
         ends = [min(ranks[arm] for arm in clique) - 0.05, max(ranks[arm] for arm in clique) + 0.05]
         marks.append(Mark("line", numbers(ends), [-0.33 - 0.3 * number] * 2, thick=True))
-    if found.distance is not None:
-        stop = min(1 + found.distance, count + 0.4)
-        marks.append(Mark("line", numbers([1, stop]), [0.85, 0.85]))
-        marks += [Mark("line", numbers([x, x]), [0.75, 0.95]) for x in (1, stop)]
-        marks.append(
-            Mark(
-                "words",
-                numbers([(1 + stop) / 2]),
-                [1.15],
-                text=[f"critical difference {found.distance:.2f}"],
-                anchor="middle",
-            )
-        )
+    stop = min(1 + found.distance, count + 0.4)
+    marks.append(Mark("line", numbers([1, stop]), [0.85, 0.85]))
+    marks += [Mark("line", numbers([x, x]), [0.75, 0.95]) for x in (1, stop)]
+    tips = f"critical difference {found.distance:.2f}"
+    marks.append(Mark("words", numbers([(1 + stop) / 2]), [1.15], text=[tips], anchor="middle"))
     lowest = -(0.9 + 0.3 * bars) - 0.55 * (left - 1)
     panel = Panel(
         marks, bare=True, stretch=True, x_range=(1 - 0.75 * count, count + 0.75 * count), y_range=(lowest, 1.4)
@@ -79,11 +67,11 @@ def diagram(found: CriticalDifference, entries: Sequence[str]) -> Figure:
     return Figure(
         "critical-difference",
         TITLE,
-        f"Mean rank of each loss over {found.blocks} {found.over}, the best at the left. Losses joined by a bar cannot "
+        f"Mean rank of each loss over {found.data_sets} data sets, the best at the left. Losses joined by a bar cannot "
         f"be told apart at 5 % (Nemenyi's test after Friedman's, p = {found.friedman_p:.3g}).",
         SECTION,
         [View("", [panel])],
-        ["loss", "mean_rank", "blocks", "over", "critical_difference", "friedman_p"],
-        [[arm, rank, found.blocks, found.over, found.distance, found.friedman_p] for arm, rank in ranks.items()],
+        ["loss", "mean_rank", "data_sets", "critical_difference", "friedman_p"],
+        [[arm, rank, found.data_sets, found.distance, found.friedman_p] for arm, rank in ranks.items()],
         height=0.16 + 0.05 * count,
     )

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
+from sizewise.report.means import case_scores
 from sizewise.report.scores import Scores
-from sizewise.report.summary import case_scores
 
 SECTION = "Scores"
 MOST_VIEWS = 40
@@ -18,17 +18,17 @@ def violins(scores: Scores) -> Figure | LeftOut:
         return LeftOut("violins", title, SECTION, "the table has no DSC.")
     views: list[View] = []
     rows: list[list] = []
-    for label, arena, class_id in _views(scores):
-        entry, value = _values(scores, arena, class_id)
+    for label, setting, class_id in _views(scores):
+        arm, value = _values(scores, setting, class_id)
         marks: list[Mark] = []
         ticks = []
-        present = [one for one in range(len(scores.entries)) if (entry == one).any()]
+        present = [one for one in range(len(scores.arm_names)) if (arm == one).any()]
         for at, one in enumerate(present):
-            values = value[entry == one]
+            values = value[arm == one]
             low, q1, median, q3, high = (float(q) for q in np.percentile(values, [0, 25, 50, 75, 100]))
-            rows.append([label, scores.entries[one], len(values), low, q1, median, q3, high, float(values.mean())])
-            marks += _violin(at, one, scores.entries[one], values, (q1, median, q3))
-            ticks.append((float(at), scores.entries[one]))
+            rows.append([label, scores.arm_names[one], len(values), low, q1, median, q3, high, float(values.mean())])
+            marks += _violin(at, one, scores.arm_names[one], values, (q1, median, q3))
+            ticks.append((float(at), scores.arm_names[one]))
         if len(views) == MOST_VIEWS:
             continue  # the numbers go on
         views.append(View(label, [Panel(marks, y_label="DSC (%)", x_ticks=ticks, y_range=(-2, 102))]))
@@ -76,30 +76,30 @@ def _violin(at: int, style: int, name: str, values: np.ndarray, quartiles: tuple
     jitter = at + 0.28 * (random.random(len(dots)) - 0.5)
     q1, median, q3 = (100 * value for value in quartiles)
     middle = f"median {median:.2f}\nquartiles {q1:.2f} to {q3:.2f}\nmean {100 * values.mean():.2f}"
-    says = f"{name}\n{middle}\n{len(values)} values"
+    tips = f"{name}\n{middle}\n{len(values)} values"
     return [
         Mark("area", *outline, label=name, style=style, listed=False),
         Mark(
             "points", numbers(jitter), numbers(100 * dots), name, style, text=[""] * len(dots), faint=True, listed=False
         ),
-        Mark("points", [float(at)], numbers([median]), name, style, numbers([q1]), numbers([q3]), [says]),
+        Mark("points", [float(at)], numbers([median]), name, style, numbers([q1]), numbers([q3]), [tips]),
     ]
 
 
 def _views(scores: Scores) -> list[tuple[str, int, int | None]]:
-    """The mean over classes of every arena first, then single classes while they fit."""
-    views: list[tuple[str, int, int | None]] = [(name, at, None) for at, name in enumerate(scores.arenas)]
-    for at, name in enumerate(scores.arenas):
+    """The mean over classes of every setting first, then single classes while they fit."""
+    views: list[tuple[str, int, int | None]] = [(name, at, None) for at, name in enumerate(scores.settings)]
+    for at, name in enumerate(scores.settings):
         ids = scores.class_ids(at)
         if len(ids) > 1:
             views += [(f"{name}: {scores.class_name(at, one)}", at, one) for one in ids]
     return views
 
 
-def _values(scores: Scores, arena: int, class_id: int | None) -> tuple[np.ndarray, np.ndarray]:
+def _values(scores: Scores, setting: int, class_id: int | None) -> tuple[np.ndarray, np.ndarray]:
     if class_id is None:
-        arenas, entry, _, _, value = case_scores(scores, "dsc")
-        return entry[arenas == arena], value[arenas == arena]
+        settings, arm, _, _, value = case_scores(scores, "dsc")
+        return arm[settings == setting], value[settings == setting]
     part = scores.of("dsc").known
-    chosen = (part.arena == arena) & (part.class_id == class_id)
-    return part.entry[chosen], part.value[chosen]
+    chosen = (part.setting == setting) & (part.class_id == class_id)
+    return part.arm[chosen], part.value[chosen]

@@ -1,5 +1,6 @@
 """The qualitative figure: worst, median and best case of every data set, with the DSC under each picture."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +14,24 @@ MOST_LOSSES = 8
 KEY = "predictions: blue right, yellow missed, red false alarm, pink wrong class"
 
 
-def overlay_rows(groups: dict[str, list[ShownCase]]) -> list[list[Any]]:
+def overlay_rows(groups: Mapping[str, list[ShownCase]]) -> list[list[Any]]:
     """The numbers behind it: every case that the page shows."""
     return [
-        [arena, place, one.case, entry, one.seeds[entry], value if np.isfinite(value) else ""]
-        for arena, cases in groups.items()
+        [setting, place, one.case, arm, one.seeds[arm], value if np.isfinite(value) else ""]
+        for setting, cases in groups.items()
         for place, one in enumerate(cases, start=1)
-        for entry, value in one.scores.items()
+        for arm, value in one.scores.items()
     ]
 
 
-def draw_overlays(groups: dict[str, list[ShownCase]], folder: Path) -> list[Path]:
+def draw_overlays(groups: Mapping[str, list[ShownCase]], folder: Path) -> list[Path]:
     """Write ``overlays-N.svg`` and ``.png``, one pair per data set and model."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Canvas
 
     paths = []
     folder.mkdir(parents=True, exist_ok=True)
-    for number, (arena, cases) in enumerate(groups.items(), start=1):
+    for number, (setting, cases) in enumerate(groups.items(), start=1):
         chosen = {"worst": cases[0], "median": cases[(len(cases) - 1) // 2], "best": cases[-1]}
         losses = list(cases[0].files)[:MOST_LOSSES]
         with rc_context(STATIC_STYLE):
@@ -51,7 +52,7 @@ def draw_overlays(groups: dict[str, list[ShownCase]], folder: Path) -> list[Path
                     score = one.scores[loss]
                     below = f"DSC {100 * score:.1f} %" if np.isfinite(score) else "no DSC"
                     _picture(axes, _blend(overlay.image, kinds, ERROR_COLOURS), loss, below)
-            canvas.text(0.01, 1 - 0.05 / tall, plain(arena), fontsize=8.5, va="top")
+            canvas.text(0.01, 1 - 0.05 / tall, plain(setting), fontsize=8.5, va="top")
             canvas.text(0.01, 0.06 / tall, KEY, fontsize=6.5, color="#444444")
             for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 130})):
                 paths.append(folder / f"overlays-{number}.{ending}")

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
+from sizewise.report.means import overall_means
 from sizewise.report.scores import Scores
-from sizewise.report.summary import overall_means
 
 SECTION = "Across data sets"
 INNER = 0.2  # where the worst loss of an axis lies; the best is at 1
@@ -17,7 +17,7 @@ def radar(scores: Scores) -> Figure | LeftOut:
     """One axis per data set and model, from the worst loss there to the best."""
     title = "Losses over data sets"
     means = overall_means(scores, "dsc")
-    axes = [at for at in range(len(scores.arenas)) if sum((at, e) in means for e in range(len(scores.entries))) > 1]
+    axes = [at for at in range(len(scores.settings)) if sum((at, e) in means for e in range(len(scores.arm_names))) > 1]
     if len(axes) < 3:
         return LeftOut("radar", title, SECTION, f"a radar needs three data sets or models, the study has {len(axes)}.")
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(axes)) / len(axes)
@@ -25,25 +25,27 @@ def radar(scores: Scores) -> Figure | LeftOut:
     names = []
     limits = {}
     for at, angle in zip(axes, angles, strict=True):
-        found = [means[at, e].mean for e in range(len(scores.entries)) if (at, e) in means]
+        found = [means[at, e].mean for e in range(len(scores.arm_names)) if (at, e) in means]
         limits[at] = (min(found), max(found))
         marks.append(Mark("line", numbers([0, np.cos(angle)]), numbers([0, np.sin(angle)])))
-        name = scores.arenas[at]
+        name = scores.settings[at]
         name = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
         names.append((name, f"{100 * min(found):.1f} to {100 * max(found):.1f}"))
     for level in (INNER, 0.6, 1.0):
         ring = level * np.exp(1j * np.append(angles, angles[0]))
         marks.append(Mark("line", numbers(ring.real), numbers(ring.imag), faint=True))
     rows = []
-    for entry, name in enumerate(scores.entries):
-        values = [means[at, entry].mean if (at, entry) in means else np.nan for at in axes]
-        rows += [[scores.arenas[at], name, *limits[at], value] for at, value in zip(axes, values, strict=True)]
+    for arm, name in enumerate(scores.arm_names):
+        values = [means[at, arm].mean if (at, arm) in means else np.nan for at in axes]
+        rows += [[scores.settings[at], name, *limits[at], value] for at, value in zip(axes, values, strict=True)]
         places = [_place(value, limits[at]) for at, value in zip(axes, values, strict=True)]
         spots = np.array(places) * np.exp(1j * angles)
         closed = np.append(spots, spots[0])
-        says = [f"{name}\n{scores.arenas[at]}: DSC {100 * value:.2f} %" for at, value in zip(axes, values, strict=True)]
-        marks.append(Mark("line", numbers(closed.real), numbers(closed.imag), name, entry, text=[*says, says[0]]))
-        marks.append(Mark("points", numbers(spots.real), numbers(spots.imag), name, entry, text=says, listed=False))
+        tips = [
+            f"{name}\n{scores.settings[at]}: DSC {100 * value:.2f} %" for at, value in zip(axes, values, strict=True)
+        ]
+        marks.append(Mark("line", numbers(closed.real), numbers(closed.imag), name, arm, text=[*tips, tips[0]]))
+        marks.append(Mark("points", numbers(spots.real), numbers(spots.imag), name, arm, text=tips, listed=False))
     reach = 1.3
     for angle, lines in zip(angles, names, strict=True):
         side = "middle" if abs(np.cos(angle)) < 0.3 else "start" if np.cos(angle) > 0 else "end"

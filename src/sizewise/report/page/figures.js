@@ -1,4 +1,4 @@
-// Each figure: its selector or slider, its legend, its panels, and what hovering, dragging and keys do.
+// Each figure: its selector, its legend, its panels, and what hovering, dragging and keys do.
 const tooltip = document.getElementById("tooltip"), spoken = document.getElementById("spoken");
 const hideTooltip = () => { tooltip.hidden = true; };
 const showTooltip = (text, px, py) => {
@@ -11,7 +11,7 @@ const showTooltip = (text, px, py) => {
 
 class FigureOnPage {
   constructor(node, data) {
-    Object.assign(this, { node, data, view: data.shown || 0, hidden: new Set(), zooms: [], drawn: false });
+    Object.assign(this, { node, data, view: 0, hidden: new Set(), zooms: [], drawn: false });
     this.panels = node.querySelector(".panels");
     this.legend = node.querySelector(".legend");
     this.control = node.querySelector(".view-control");
@@ -23,9 +23,6 @@ class FigureOnPage {
     hideTooltip();
     this.view = view;
     this.zooms = [];
-    const output = this.node.querySelector("output");
-    if (output) output.textContent = this.data.views[view].label;
-    if (this.data.slider) this.control.setAttribute("aria-valuetext", this.data.views[view].label);
     this.draw();
   }
 

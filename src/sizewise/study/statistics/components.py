@@ -7,25 +7,25 @@ from scipy import stats
 
 
 class MeanSquares(NamedTuple):
-    """The two-way table of differences d (seeds × units), in sums of squares; each field has the leading shape of d.
+    """The two-way table of differences d (seeds × groups), in sums of squares; each field has the leading shape of d.
 
     With d_sg = μ + seed_s + unit_g + noise_sg and variances σ_S², σ_G², σ_E², the expectations are
-    ``seed`` G σ_S² + σ_E², ``unit`` S σ_G² + σ_E², ``noise`` σ_E². ``noise`` and ``seed`` are 0 with one seed.
+    ``seed`` G σ_S² + σ_E², ``group`` S σ_G² + σ_E², ``noise`` σ_E². ``noise`` and ``seed`` are 0 with one seed.
     """
 
     mean: np.ndarray
     seed: np.ndarray
-    unit: np.ndarray
+    group: np.ndarray
     noise: np.ndarray
     seeds: int
-    units: int
+    groups: int
 
 
 class Components(NamedTuple):
-    """Variances: of the seed effect, of the unit (case or patient) effect, and of what is left."""
+    """Variances: of the effect of a seed, of a group (a patient, a video, a single case), and of what is left."""
 
     seed: float
-    unit: float
+    group: float
     noise: float
 
 
@@ -33,21 +33,21 @@ def mean_squares(differences: np.ndarray) -> MeanSquares:
     """Analysis of variance of (..., S, G) differences, one observation per cell.
 
     >>> squares = mean_squares(np.array([[1.0, 2.0], [2.0, 5.0]]))
-    >>> float(squares.mean), float(squares.seed), float(squares.unit), float(squares.noise)
+    >>> float(squares.mean), float(squares.seed), float(squares.group), float(squares.noise)
     (2.5, 4.0, 4.0, 1.0)
     """
-    seeds, units = differences.shape[-2:]
+    seeds, groups = differences.shape[-2:]
     mean = differences.mean(axis=(-2, -1))
     by_seed = differences.mean(axis=-1) - mean[..., None]
-    by_unit = differences.mean(axis=-2) - mean[..., None]
-    rest = differences - mean[..., None, None] - by_seed[..., :, None] - by_unit[..., None, :]
+    by_group = differences.mean(axis=-2) - mean[..., None]
+    rest = differences - mean[..., None, None] - by_seed[..., :, None] - by_group[..., None, :]
     return MeanSquares(
         mean=mean,
-        seed=units * (by_seed**2).sum(axis=-1) / max(seeds - 1, 1),
-        unit=seeds * (by_unit**2).sum(axis=-1) / max(units - 1, 1),
-        noise=(rest**2).sum(axis=(-2, -1)) / max((seeds - 1) * (units - 1), 1),
+        seed=groups * (by_seed**2).sum(axis=-1) / max(seeds - 1, 1),
+        group=seeds * (by_group**2).sum(axis=-1) / max(groups - 1, 1),
+        noise=(rest**2).sum(axis=(-2, -1)) / max((seeds - 1) * (groups - 1), 1),
         seeds=seeds,
-        units=units,
+        groups=groups,
     )
 
 
@@ -61,7 +61,7 @@ def components(squares: MeanSquares, *, luck: float = 0.5) -> Components:
     degrees = max(squares.seeds - 1, 1)
     typical = stats.chi2.ppf(luck, degrees) / degrees
     return Components(
-        seed=max(0.0, float(squares.seed / typical - squares.noise) / squares.units),
-        unit=max(0.0, float(squares.unit - squares.noise) / squares.seeds),
+        seed=max(0.0, float(squares.seed / typical - squares.noise) / squares.groups),
+        group=max(0.0, float(squares.group - squares.noise) / squares.seeds),
         noise=float(squares.noise),
     )

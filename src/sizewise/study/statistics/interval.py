@@ -33,11 +33,11 @@ class Interval(NamedTuple):
 
 
 def interval(differences: np.ndarray, *, level: float = LEVEL, replicates: int = REPLICATES) -> Interval:
-    """Percentile interval of (..., S, G) paired differences, for new seeds and new units (cases or patients).
+    """Percentile interval of (..., S, G) paired differences, for new seeds and new groups of cases.
 
-    Seeds and units are both redrawn (see ``resample``), the units from those at hand, the seeds by their estimated
-    spread. The result depends neither on the order of seeds and units nor on which loss is called the reference.
-    With one seed the units alone are resampled: the interval is then about these two runs, not about the losses.
+    Seeds and groups are both redrawn (see ``resample``), the groups from those at hand, the seeds by their estimated
+    spread. The result depends neither on the order of seeds and groups nor on which loss is called the reference.
+    With one seed the groups alone are resampled: the interval is then about these two runs, not about the losses.
 
     >>> one = interval(np.array([[0.1, 0.2, 0.0, 0.1], [0.2, 0.1, 0.1, 0.0]]))
     >>> float(one.estimate), bool(one.low < 0.1 < one.high)
@@ -53,41 +53,41 @@ def interval(differences: np.ndarray, *, level: float = LEVEL, replicates: int =
 
 
 def resample(differences: np.ndarray, *, replicates: int = REPLICATES) -> np.ndarray:
-    """(..., B) mean differences that studies with other seeds and other units could have given.
+    """(..., B) mean differences that studies with other seeds and other groups could have given.
 
     The variance of the mean is estimated by V = (MS_S + max(0, MS_G − MS_E)) / (S G): the mean square of the seeds
-    carries the noise once, so that of the units is taken without it. With r the share of MS_S in it, a replicate is
+    carries the noise once, so that of the groups is taken without it. With r the share of MS_S in it, a replicate is
 
         d̄ + √V · stretch(w),   w = √r · Z + √(1 − r) · U:
 
-    * U is the mean over G units drawn with replacement, of their differences averaged over seeds, standardised;
+    * U is the mean over G groups drawn with replacement, of their differences averaged over seeds, standardised;
     * Z is standard normal, for the seeds: three seeds have ten different resamples, and no tails;
     * ``stretch`` takes a normal quantile to ``combined_t`` of the same probability, as neither three seeds nor ten
-      units know how uncertain their spread is.
+      groups know how uncertain their spread is.
 
-    Where units add nothing to the noise this is the t-test of the seeds' means, and where seeds add nothing that of
-    the units. ``docs/statistics.md`` has its calibration and that of the plain bootstrap.
+    Where groups add nothing to the noise this is the t-test of the seeds' means, and where seeds add nothing that of
+    the groups. ``docs/statistics.md`` has its calibration and that of the plain bootstrap.
 
     Units are sorted by their difference and every draw of them has a mirrored twin, so that neither the order of the
     cases nor the direction of the comparison changes the result.
     """
     squares = mean_squares(differences)
-    seeds, units = squares.seeds, squares.units
+    seeds, groups = squares.seeds, squares.groups
     half = replicates // 2
-    total = squares.seed + np.maximum(0, squares.unit - squares.noise)
+    total = squares.seed + np.maximum(0, squares.group - squares.noise)
     share = (squares.seed / _not_zero(total))[..., None]
-    by_unit = np.sort(differences.mean(axis=-2) - squares.mean[..., None], axis=-1)
-    by_unit *= np.sqrt((1 - share) * units / _not_zero((by_unit**2).mean(axis=-1, keepdims=True)))
+    by_group = np.sort(differences.mean(axis=-2) - squares.mean[..., None], axis=-1)
+    by_group *= np.sqrt((1 - share) * groups / _not_zero((by_group**2).mean(axis=-1, keepdims=True)))
     drawn = np.empty((*squares.mean.shape, 2, half))
-    for start, weights in _weights(units, half):
+    for start, weights in _weights(groups, half):
         stop = start + len(weights)
-        drawn[..., 0, start:stop] = by_unit @ weights.T
-        drawn[..., 1, start:stop] = by_unit @ weights[:, ::-1].T
+        drawn[..., 0, start:stop] = by_group @ weights.T
+        drawn[..., 1, start:stop] = by_group @ weights[:, ::-1].T
     drawn = np.sort(drawn.reshape(*squares.mean.shape, 2 * half), axis=-1)
     drawn += np.sqrt(share) * _normal(2 * half)
     size = np.abs(drawn)
-    stretched = combined_t(share, _student(size, seeds - 1), _student(size, units - 1))
-    error = np.sqrt(total / (seeds * units))[..., None]
+    stretched = combined_t(share, _student(size, seeds - 1), _student(size, groups - 1))
+    error = np.sqrt(total / (seeds * groups))[..., None]
     return squares.mean[..., None] + error * np.copysign(stretched, drawn)
 
 
@@ -118,22 +118,22 @@ def _student_table(degrees: int) -> tuple[np.ndarray, np.ndarray]:
     return grid, stats.t.isf(stats.norm.sf(grid), degrees)
 
 
-def _weights(units: int, count: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield where a chunk starts and its (b, G) shares of the units; the same for the same G and count."""
-    if units * count <= _CHUNK:
-        yield 0, _small_weights(units, count)
+def _weights(groups: int, count: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield where a chunk starts and its (b, G) shares of the groups; the same for the same G and count."""
+    if groups * count <= _CHUNK:
+        yield 0, _small_weights(groups, count)
         return
-    generator = np.random.default_rng([_SEED, units])
-    step = max(1, _CHUNK // units)
+    generator = np.random.default_rng([_SEED, groups])
+    step = max(1, _CHUNK // groups)
     for start in range(0, count, step):
-        yield start, _draw_weights(generator, units, min(step, count - start))
+        yield start, _draw_weights(generator, groups, min(step, count - start))
 
 
 @lru_cache(maxsize=8)
-def _small_weights(units: int, count: int) -> np.ndarray:
-    return _draw_weights(np.random.default_rng([_SEED, units]), units, count)
+def _small_weights(groups: int, count: int) -> np.ndarray:
+    return _draw_weights(np.random.default_rng([_SEED, groups]), groups, count)
 
 
-def _draw_weights(generator: np.random.Generator, units: int, count: int) -> np.ndarray:
-    picks = generator.integers(units, size=(count, units)) + units * np.arange(count)[:, None]
-    return np.bincount(picks.ravel(), minlength=units * count).reshape(count, units) / units
+def _draw_weights(generator: np.random.Generator, groups: int, count: int) -> np.ndarray:
+    picks = generator.integers(groups, size=(count, groups)) + groups * np.arange(count)[:, None]
+    return np.bincount(picks.ravel(), minlength=groups * count).reshape(count, groups) / groups

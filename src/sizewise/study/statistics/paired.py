@@ -1,20 +1,20 @@
 """Each loss against a reference loss: difference, interval, tests, effect size, and what would settle it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sizewise.errors import BadInput
+from sizewise.metrics.registry import Metric
 from sizewise.study.statistics.components import MeanSquares, mean_squares
 from sizewise.study.statistics.interval import LEVEL, interval
-from sizewise.study.statistics.measures import Measure
-from sizewise.study.statistics.plan import Plan, plan
+from sizewise.study.statistics.sample_size import SampleSize, sample_size
+from sizewise.study.statistics.setting_scores import SettingScores, group_codes
 from sizewise.study.statistics.signed_rank import holm, rank_biserial, signed_rank_p, standardised_difference
-from sizewise.study.statistics.table import Scores, group_codes
 
 FEWEST_SEEDS = 2
-FEWEST_UNITS = 10
+FEWEST_GROUPS = 10
 
 
 @dataclass(frozen=True)
@@ -24,35 +24,35 @@ class Comparison:
     Attributes:
         data: the data set.
         model: the network.
-        measure: the metric.
+        metric: what was measured.
         arm: the loss.
         reference: the loss that it is compared with.
         seeds: seeds that both have.
         cases: cases that both have.
-        units: what is resampled: patients where known, else cases.
+        groups: what is resampled: patients or videos where known; a case without one is a group of its own.
         estimate: mean difference of the scores.
         low: lower end of the 95 % interval of this comparison by itself.
         high: upper end.
         p_value: of the interval.
         p_holm: corrected for all comparisons that were made together.
-        wilcoxon_p: signed-rank test over units, seeds averaged; about these runs, blind to seed luck.
+        wilcoxon_p: signed-rank test over groups, seeds averaged; about these runs, blind to seed luck.
         wilcoxon_holm: corrected likewise.
         rank_biserial: effect size, −1 to 1, positive where the loss is better.
-        standardised: mean over standard deviation of the units' differences, positive where the loss is better.
-        squares: how the differences spread over seeds, units and the rest.
-        needed: seeds or units that would show a difference of this size.
+        standardised: mean over standard deviation of the groups' differences, positive where the loss is better.
+        squares: how the differences spread over seeds, groups and the rest.
+        needed: seeds or groups that would show a difference of this size.
         identical: whether every value is the same in both.
         comparisons: how many comparisons the correction is for.
     """
 
     data: str
     model: str
-    measure: Measure
+    metric: Metric
     arm: str
     reference: str
     seeds: int
     cases: int
-    units: int
+    groups: int
     estimate: float
     low: float
     high: float
@@ -63,23 +63,25 @@ class Comparison:
     rank_biserial: float
     standardised: float | None
     squares: MeanSquares
-    needed: Plan
+    needed: SampleSize
     identical: bool
     comparisons: int
 
     @property
     def shown(self) -> bool:
-        """Whether a difference is claimed: enough seeds and units, and the corrected p-value is below 5 %."""
-        enough = self.seeds >= FEWEST_SEEDS and self.units >= FEWEST_UNITS
+        """Whether a difference is claimed: enough seeds and groups, and the corrected p-value is below 5 %."""
+        enough = self.seeds >= FEWEST_SEEDS and self.groups >= FEWEST_GROUPS
         return enough and not self.identical and self.p_holm < 1 - LEVEL
 
     @property
     def gain(self) -> float:
         """The difference with the sign that makes more better."""
-        return self.measure.sign * self.estimate
+        return self.metric.sign * self.estimate
 
 
-def compare(*scores: Scores, reference: str, groups: Mapping[str, Mapping[str, str]] | None = None) -> list[Comparison]:
+def compare(
+    *scores: SettingScores, reference: str, groups: Mapping[str, Mapping[str, str]] | None = None
+) -> list[Comparison]:
     """Compare every arm with the reference, on every data set and model given, corrected together.
 
     Args:
@@ -106,13 +108,13 @@ def compare(*scores: Scores, reference: str, groups: Mapping[str, Mapping[str, s
             p_holm=float(p_holm),
             wilcoxon_holm=float(p_wilcoxon),
             comparisons=len(found),
-            needed=plan(each.squares, difference=each.estimate, comparisons=len(found)),
+            needed=sample_size(each.squares, difference=each.estimate, comparisons=len(found)),
         )
         for each, p_holm, p_wilcoxon in zip(found, corrected, wilcoxon, strict=True)
     ]
 
 
-def _compare(scores: Scores, arm: int, reference: int, groups: Mapping[str, str] | None) -> Comparison:
+def _compare(scores: SettingScores, arm: int, reference: int, groups: Mapping[str, str] | None) -> Comparison:
     both = scores.present[arm] & scores.present[reference]
     if not both.any():
         raise BadInput(
@@ -122,18 +124,18 @@ def _compare(scores: Scores, arm: int, reference: int, groups: Mapping[str, str]
     contributions = scores.grouped(groups)
     differences = contributions[arm, both] - contributions[reference, both]
     found = interval(differences)
-    ranked = unit_differences(scores, arm, reference, groups)
+    ranked = group_differences(scores, arm, reference, groups)
     standardised = standardised_difference(differences.mean(axis=0))
-    sign = scores.measure.sign
+    sign = scores.metric.sign
     return Comparison(
         data=scores.data,
         model=scores.model,
-        measure=scores.measure,
+        metric=scores.metric,
         arm=scores.arms[arm],
         reference=scores.arms[reference],
         seeds=int(both.sum()),
         cases=len(scores.cases),
-        units=differences.shape[1],
+        groups=differences.shape[1],
         estimate=float(found.estimate),
         low=float(found.low),
         high=float(found.high),
@@ -144,13 +146,15 @@ def _compare(scores: Scores, arm: int, reference: int, groups: Mapping[str, str]
         rank_biserial=sign * rank_biserial(ranked),
         standardised=None if standardised is None else sign * standardised,
         squares=mean_squares(differences),
-        needed=Plan(float(found.estimate)),
+        needed=SampleSize(float(found.estimate)),
         identical=_same(scores.values[arm, both], scores.values[reference, both]),
         comparisons=1,
     )
 
 
-def unit_differences(scores: Scores, arm: int, reference: int, groups: Mapping[str, str] | None = None) -> np.ndarray:
+def group_differences(
+    scores: SettingScores, arm: int, reference: int, groups: Mapping[str, str] | None = None
+) -> np.ndarray:
     """(G',) difference of each case or patient, averaged over classes and over the seeds that both have, for ranks.
 
     A true negative has no value. Where it meets a false alarm of the other loss it is ranked as a flawless score (1
@@ -159,7 +163,7 @@ def unit_differences(scores: Scores, arm: int, reference: int, groups: Mapping[s
     both = scores.present[arm] & scores.present[reference]
     first, second = scores.values[arm, both], scores.values[reference, both]
     known = ~(np.isnan(first) & np.isnan(second))
-    flawless = scores.measure.flawless
+    flawless = scores.metric.best
     cells = np.nan_to_num(first, nan=flawless) - np.nan_to_num(second, nan=flawless)
     by_case = _mean_where(cells, known, axis=2)
     by_case = _mean_where(by_case, ~np.isnan(by_case), axis=0)
@@ -168,15 +172,6 @@ def unit_differences(scores: Scores, arm: int, reference: int, groups: Mapping[s
     counts = np.bincount(codes[has], minlength=codes.max() + 1)
     sums = np.bincount(codes[has], weights=by_case[has], minlength=codes.max() + 1)
     return sums[counts > 0] / counts[counts > 0]
-
-
-def default_reference(arms: Sequence[str]) -> str:
-    """The reference where none is named: ``CE`` if it is there, else the first arm.
-
-    >>> default_reference(["RCE", "CE"])
-    'CE'
-    """
-    return "CE" if "CE" in arms else arms[0]
 
 
 def _mean_where(values: np.ndarray, known: np.ndarray, *, axis: int) -> np.ndarray:

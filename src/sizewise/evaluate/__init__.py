@@ -1,0 +1,1 @@
+"""Scores of label maps that lie in folders, from whatever program they come."""

@@ -1,0 +1,176 @@
+"""Score a folder of predicted label maps against a folder of true ones."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from sizewise.data.file_names import is_volume
+from sizewise.errors import BadInput
+from sizewise.evaluate.label_pair import WHITE, read_pair
+from sizewise.evaluate.matching import Pair, match_folders
+from sizewise.metrics.case import RegionScore, score_case, true_negative
+from sizewise.metrics.cases_csv import Row, score_rows
+from sizewise.parallel import available_cores, map_in_processes
+from sizewise.progress import track
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came out.
+
+    Attributes:
+        rows: the lines of ``cases.csv``.
+        unscored: cases without a valid pixel.
+        unmatched: predictions without a target.
+        left_out: targets without a prediction, where that was allowed.
+        absent: ids below the largest that no file holds; they are not scored.
+    """
+
+    rows: tuple[Row, ...]
+    unscored: tuple[str, ...]
+    unmatched: tuple[str, ...]
+    left_out: tuple[str, ...]
+    absent: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the cases are scored; see ``evaluate_folders``."""
+
+    nsd_tolerance: float
+    classes: tuple[int, ...] | None
+    ignore_index: int | None
+    spacing: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ScoredCase:
+    """One case, as a worker sends it back: its scores, and what the two files held."""
+
+    pair: Pair
+    scores: list[RegionScore]
+    valid_px: int
+    white: tuple[bool, bool]
+    holds_ids: tuple[bool, bool]
+
+
+def evaluate_folders(
+    predictions: Path,
+    targets: Path,
+    *,
+    nsd_tolerance: float = 1.0,
+    classes: Sequence[int] | None = None,
+    ignore_index: int | None = None,
+    spacing: Sequence[float] = (1.0, 1.0),
+    cases: str = "all",
+    jobs: int | None = None,
+) -> Evaluation:
+    """Score every target's prediction, with a process per core.
+
+    Label maps are PNG, BMP, TIFF, JPEG (black and white) or NIfTI, matched by stem. Values are class ids, 0 is
+    background; a folder of 0 and 255 is read as 0 and 1. A NIfTI slice (H, W, 1) is scored in 2D.
+
+    Args:
+        predictions: the folder with the predicted maps.
+        targets: the folder with the true ones.
+        nsd_tolerance: mm (pixels, for pictures without a spacing) by which a surface may be off.
+        classes: the ids to score; every other id is then background. None: all ids but 0 found in either folder.
+        ignore_index: pixels with this target count for nothing.
+        spacing: mm between the rows and between the columns of pictures; NIfTI files bring their own.
+        cases: "all": every target must have a prediction; "predicted": targets without one are left out.
+        jobs: processes; None: one per core.
+
+    Raises:
+        BadInput: whatever is wrong with files or settings, with the file's name.
+    """
+    settings = _checked_settings(nsd_tolerance, classes, ignore_index, spacing)
+    if jobs is not None and jobs < 1:
+        raise BadInput(f"`jobs` must be at least 1, got {jobs}.")
+    pairs, unmatched, left_out = match_folders(predictions, targets, cases=cases)
+    if settings.spacing != (1.0, 1.0) and (volume := next((p.target for p in pairs if is_volume(p.target)), None)):
+        raise BadInput(f"`spacing` is for pictures, but '{volume}' is NIfTI, which brings its own. Leave it out.")
+    done: list[ScoredCase] = []
+    work = map_in_processes(partial(_score_pair, settings=settings), pairs, jobs=jobs or available_cores())
+    for case in track(work, what="scoring", total=len(pairs)):
+        done.append(case)
+        _refuse_two_conventions(done)
+    found = tuple(sorted({score.class_id for case in done for score in case.scores}))
+    scored = settings.classes or found
+    if settings.classes is None:
+        _check_found(found)
+    return Evaluation(
+        rows=tuple(score_rows({case.pair.name: _all_classes(case, scored) for case in done if case.valid_px})),
+        unscored=tuple(case.pair.name for case in done if not case.valid_px),
+        unmatched=tuple(unmatched),
+        left_out=tuple(left_out),
+        absent=tuple(set(range(1, max(scored) + 1)) - set(found)) if settings.classes is None else (),
+    )
+
+
+def _score_pair(pair: Pair, *, settings: Settings) -> ScoredCase:
+    """Runs in a worker."""
+    maps = read_pair(pair, classes=settings.classes, ignore_index=settings.ignore_index)
+    both = (maps.predicted, maps.target)
+    ids = [{1} if one.white else one.values - {0, settings.ignore_index} for one in both]
+    classes = settings.classes or tuple(sorted(ids[0] | ids[1]))
+    target = maps.target.labels
+    ignored = 0 if settings.ignore_index is None else int((target == settings.ignore_index).sum())
+    scores = score_case(
+        maps.predicted.labels,
+        target,
+        classes=classes,
+        spacing=maps.target.spacing or settings.spacing,
+        nsd_tolerance=settings.nsd_tolerance,
+        ignore_index=settings.ignore_index,
+    )
+    return ScoredCase(
+        pair,
+        scores,
+        valid_px=target.size - ignored,
+        white=(both[0].white, both[1].white),
+        holds_ids=(not both[0].white and bool(ids[0]), not both[1].white and bool(ids[1])),
+    )
+
+
+def _all_classes(case: ScoredCase, classes: Sequence[int]) -> list[RegionScore]:
+    """The case's scores; a class that only other cases have is a true negative here."""
+    known = {score.class_id: score for score in case.scores}
+    return [known.get(class_id) or true_negative(class_id, valid_px=case.valid_px) for class_id in classes]
+
+
+def _checked_settings(
+    nsd_tolerance: float, classes: Sequence[int] | None, ignore_index: int | None, spacing: Sequence[float]
+) -> Settings:
+    if not (math.isfinite(nsd_tolerance) and nsd_tolerance >= 0):
+        raise BadInput(f"`nsd_tolerance` must be a number >= 0, in mm, got {nsd_tolerance}.")
+    if len(spacing) != 2 or not all(math.isfinite(step) and step > 0 for step in spacing):
+        raise BadInput(f"`spacing` must be two numbers > 0, of rows and columns in mm, got {tuple(spacing)}.")
+    if classes is not None and (not classes or min(classes) < 0 or len(set(classes)) < len(classes)):
+        raise BadInput(f"`classes` must be different ids >= 0, got {list(classes)}.")
+    if classes is not None and ignore_index in classes:
+        raise BadInput(f"`ignore_index={ignore_index}` is among the `classes`; it can be one or the other.")
+    return Settings(nsd_tolerance, None if classes is None else tuple(classes), ignore_index, tuple(spacing))
+
+
+def _refuse_two_conventions(cases: Sequence[ScoredCase]) -> None:
+    """A folder is black and white or holds ids: with both, 255 is either class 1 or something to ignore."""
+    for side, argument in enumerate(("predictions", "targets")):
+        white = next((case for case in cases if case.white[side]), None)
+        ids = next((case for case in cases if case.holds_ids[side]), None)
+        if white and ids:
+            files = [(case.pair.predicted, case.pair.target)[side] for case in (white, ids)]
+            raise BadInput(
+                f"`{argument}`: '{files[0]}' holds 0 and 255, but '{files[1]}' class ids. If 255 marks pixels to "
+                f"leave out, say `ignore_index={WHITE}`; else save all maps of the folder in one way."
+            )
+
+
+def _check_found(found: Sequence[int]) -> None:
+    """Where no classes are named the ids must look like 1, …, K−1; a few may be absent from a small folder."""
+    if not found:
+        raise BadInput("no label map holds a class: every valid pixel is 0. To count true negatives, name `classes`.")
+    if found[-1] > 2 * len(found):
+        listed = ", ".join(map(str, found[:12]))
+        raise BadInput(f"the label maps hold the ids {listed}. Wanted 1, 2, …, K−1. If they are meant, name `classes`.")

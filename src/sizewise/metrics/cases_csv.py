@@ -1,0 +1,159 @@
+"""``cases.csv``: one score per line, so that runs, data sets and other programs' results stack by joining files."""
+
+import csv
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from sizewise.errors import BadInput
+from sizewise.files import replacing
+from sizewise.metrics.case import RegionScore
+from sizewise.metrics.overlap import pool
+from sizewise.metrics.registry import METRICS, POOLED
+
+RUN_COLUMNS = ("run", "data", "model", "loss", "weight", "seed", "decision")
+COLUMNS = (*RUN_COLUMNS, "case", "class", "metric", "value")
+POOLED_CASE = "all"
+ARGMAX = "argmax"  # how labels were decided where a table does not say: those of earlier versions have no such column
+_BEFORE_DECISIONS = tuple(name for name in COLUMNS if name != "decision")
+
+
+@dataclass(frozen=True)
+class RunColumns:
+    """What the scores are of; a field stays empty where it is not known, as for label maps from elsewhere."""
+
+    run: str = ""
+    data: str = ""
+    model: str = ""
+    loss: str = ""
+    weight: str = ""
+    seed: str = ""
+    decision: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of ``cases.csv``.
+
+    Attributes:
+        of: the run.
+        case: the case's name, or ``all`` for pooled metrics.
+        class_id: the label.
+        metric: such as ``dsc``, or ``dsc_pooled``.
+        value: None is an empty cell: no value, as ``policy`` has it.
+    """
+
+    of: RunColumns
+    case: str
+    class_id: int
+    metric: str
+    value: float | None
+
+    def cells(self) -> tuple[str, ...]:
+        """As text, in the order of the columns; numbers come back exactly as they were."""
+        value = "" if self.value is None else repr(float(self.value))
+        return (*astuple(self.of), self.case, str(self.class_id), self.metric, value)
+
+
+def score_rows(scores: Mapping[str, Sequence[RegionScore]], *, of: RunColumns | None = None) -> Iterator[Row]:
+    """The rows of many cases, and after them the pooled ones, computed from summed counts.
+
+    Args:
+        scores: by case name, what ``score_case`` returned.
+        of: the run they belong to.
+
+    >>> from sizewise.metrics.overlap import Counts
+    >>> for row in score_rows({"a": [RegionScore(1, Counts(2, 3, 5, 100))]}):
+    ...     print(row.case, row.class_id, row.metric, row.value)
+    a 1 dsc 0.5
+    a 1 iou 0.3333333333333333
+    a 1 size_error -0.02
+    a 1 relative_size_error -0.4
+    a 1 true_proportion 0.05
+    all 1 dsc_pooled 0.5
+    all 1 iou_pooled 0.3333333333333333
+    """
+    of = of or RunColumns()
+    for case, regions in scores.items():
+        for region in regions:
+            for name, value in region.values().items():
+                yield Row(of, case, region.class_id, name, value)
+    for class_id in sorted({region.class_id for regions in scores.values() for region in regions}):
+        counts = pool(r.counts for regions in scores.values() for r in regions if r.class_id == class_id)
+        for name, metric in METRICS.items():
+            if metric.pooled and metric.of_counts is not None:
+                yield Row(of, POOLED_CASE, class_id, name + POOLED, metric.of_counts(counts))
+
+
+def write_cases(path: Path, rows: Iterable[Row]) -> None:
+    """Write a table, whole or not at all: an interrupted write leaves what was there before.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "cases.csv"
+    ...     write_cases(path, [Row(RunColumns(loss="RCE"), "a", 1, "dsc", 0.1)])
+    ...     print(path.read_text().splitlines()[1], read_cases(path)[0].value)
+    ,,,RCE,,,,a,1,dsc,0.1 0.1
+    """
+    _write(path, (row.cells() for row in rows))
+
+
+def join_cases(path: Path, tables: Iterable[Path]) -> None:
+    """Write the lines of all tables to ``path``, one table after the other."""
+    _write(path, (cells for table in tables for _, cells in table_lines(table)))
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a place that cannot be written, or that holds the table of a training run, before any work is done."""
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if path.is_dir() or not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise BadInput(f"cannot write '{path}'. Name another `folder`.")
+    if path.exists() and any(row.of.run for row in read_cases(path)):
+        raise BadInput(f"'{path}' holds the scores of a training run and is not overwritten. Name another `folder`.")
+
+
+def read_cases(path: Path) -> list[Row]:
+    """Read a table back; raises BadInput with file and line where it is not in this form."""
+    return [_row(path, line, cells) for line, cells in table_lines(path)]
+
+
+def table_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a table in this form, as cells with their number in the file; the header is checked and left out.
+
+    Tables of earlier versions, without a column for the decision, are read as ``argmax``.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            lines = csv.reader(file)
+            header = tuple(next(lines, ()))
+            if header not in (COLUMNS, _BEFORE_DECISIONS):
+                raise BadInput(
+                    f"'{path}': wanted the columns {','.join(COLUMNS)}, got {','.join(header) or 'nothing'}."
+                )
+            at = COLUMNS.index("decision")
+            for cells in lines:
+                yield lines.line_num, cells if header == COLUMNS else [*cells[:at], ARGMAX, *cells[at:]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"cannot read '{path}': {error}.") from error
+
+
+def _write(path: Path, lines: Iterable[Sequence[str]]) -> None:
+    try:
+        with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            writer.writerows(lines)
+    except OSError as error:
+        raise BadInput(f"cannot write '{path}': {error.strerror or error}.") from error
+
+
+def _row(path: Path, line: int, cells: list[str]) -> Row:
+    try:
+        *of, case, class_id, metric, value = cells
+        return Row(RunColumns(*of), case, int(class_id), metric, float(value) if value else None)
+    except (TypeError, ValueError) as error:
+        raise BadInput(
+            f"'{path}', line {line}: wanted {len(COLUMNS)} cells with an integer class and a value that is a number "
+            f"or nothing, got {','.join(cells)!r}."
+        ) from error

@@ -1,0 +1,96 @@
+"""Scores of label maps that a network just made, beside the device that makes the next ones."""
+
+import itertools
+import multiprocessing
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from sizewise.metrics.case import RegionScore, score_case, score_channels
+from sizewise.parallel import available_cores, live_and_die_with_parent, map_ahead
+
+WORTH_A_POOL = 200_000_000  # pixels times classes: less is scored in the time that starting processes takes
+
+
+@dataclass(frozen=True)
+class LabelMaps:
+    """A case to score.
+
+    Attributes:
+        case: its name.
+        predicted: (*S) class ids, or (C, *S) of 0 and 1.
+        target: likewise.
+        spacing: mm.
+    """
+
+    case: str
+    predicted: np.ndarray
+    target: np.ndarray
+    spacing: tuple[float, ...]
+
+
+def score_label_maps(
+    maps: Iterable[LabelMaps],
+    *,
+    expected: int,
+    classes: Sequence[int],
+    nsd_tolerance: float,
+    ignore_index: int | None,
+    jobs: int = 0,
+) -> Iterator[tuple[str, list[RegionScore]]]:
+    """Score cases as they come; with enough of them, in processes, so that whoever makes them need not wait.
+
+    Args:
+        maps: the cases.
+        expected: how many there will be.
+        classes: the ids to score; of multi-label maps every channel is scored.
+        nsd_tolerance: mm.
+        ignore_index: target pixels that count for nothing.
+        jobs: processes; 0: one per core.
+
+    >>> square = np.zeros((8, 8), np.uint8)
+    >>> square[2:5, 2:5] = 1
+    >>> maps = [LabelMaps("a", square, square, (1.0, 1.0))]
+    >>> scores = dict(score_label_maps(maps, expected=1, classes=[1], nsd_tolerance=1.0, ignore_index=None))
+    >>> scores["a"][0].values()["dsc"]
+    1.0
+    """
+    iterator = iter(maps)
+    first = next(iterator, None)
+    if first is None:
+        return
+    jobs = jobs or available_cores()
+    options = (tuple(classes), nsd_tolerance, ignore_index)
+    everyone = itertools.chain([first], iterator)
+    if jobs == 1 or first.target.size * len(classes) * expected < WORTH_A_POOL:
+        # most of the work lets go of the interpreter: threads hide it behind whoever makes the maps
+        yield from map_ahead(lambda one: (one.case, _score(one, *options)), everyone, threads=jobs)
+        return
+    # spawned: the parent holds a device and threads, which a fork would not survive
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(jobs, expected), spawn, initializer=live_and_die_with_parent)
+    try:
+        waiting = [(one.case, pool.submit(_score, one, *options)) for one in everyone]
+        for case, future in waiting:
+            yield case, future.result()
+    finally:  # after Ctrl-C nobody waits for cases that have not begun
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _score(
+    maps: LabelMaps, classes: Sequence[int], nsd_tolerance: float, ignore_index: int | None
+) -> list[RegionScore]:
+    if maps.target.ndim > len(maps.spacing):
+        return score_channels(
+            maps.predicted, maps.target, spacing=maps.spacing, nsd_tolerance=nsd_tolerance, ignore_index=ignore_index
+        )
+    return score_case(
+        maps.predicted,
+        maps.target,
+        classes=classes,
+        spacing=maps.spacing,
+        nsd_tolerance=nsd_tolerance,
+        ignore_index=ignore_index,
+    )

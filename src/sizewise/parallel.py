@@ -1,0 +1,151 @@
+"""Work on many files at once: threads where the work lets go of the interpreter, a process per core where not."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
+from typing import TypeVar
+
+from sizewise.errors import BadInput
+from sizewise.progress import track
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def available_cores() -> int:
+    """Cores that this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def map_threads(function: Callable[[Item], Result], items: Sequence[Item], *, what: str) -> list[Result]:
+    """The results in the order of the items, with a progress bar called ``what``.
+
+    >>> map_threads(abs, [-1, 2], what="numbers")
+    [1, 2]
+    """
+    results = map_ahead(function, items, threads=available_cores(), ahead=len(items))
+    return list(track(results, what=what, total=len(items)))
+
+
+def map_ahead(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    threads: int,
+    ahead: int | None = None,
+    make_pool: Callable[[int], ThreadPoolExecutor] = ThreadPoolExecutor,
+) -> Iterator[Result]:
+    """Results in the order of the items, worked out by threads a few items ahead of whoever takes them.
+
+    The items are taken in the caller's thread. With one thread there is none: each result is worked out when asked for.
+
+    Args:
+        function: of one item.
+        items: as many as there are.
+        threads: how many.
+        ahead: results that may wait; None: one more than threads.
+        make_pool: takes the number of threads.
+
+    >>> list(map_ahead(abs, [-1, 2, -3], threads=2))
+    [1, 2, 3]
+    """
+    if threads <= 1 and make_pool is ThreadPoolExecutor:
+        yield from map(function, items)
+        return
+    most = threads + 1 if ahead is None else ahead
+    waiting: deque[Future[Result]] = deque()
+    pool = make_pool(threads)
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:  # Ctrl-C, or a bad file, does not wait for what has not begun
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def single_core_threads(threads: int) -> ThreadPoolExecutor:
+    """Threads in which torch's operations run on one core each: else each would start a team as large as the machine.
+
+    >>> import torch
+    >>> with single_core_threads(2) as pool:
+    ...     list(pool.map(lambda _: torch.get_num_threads(), range(2)))
+    [1, 1]
+    """
+    import torch  # here: scoring files needs none
+
+    pool = ThreadPoolExecutor(threads)
+    before = torch.get_num_threads()
+    together = threading.Barrier(threads + 1)
+    torch.set_num_threads(1)
+    try:  # a thread takes over torch's number of threads when it first asks for it, and keeps it
+        for _ in range(threads):
+            pool.submit(lambda: (torch.get_num_threads(), together.wait()))
+        together.wait()
+    finally:
+        torch.set_num_threads(before)
+    return pool
+
+
+def map_in_processes(work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int) -> Iterator[Result]:
+    """Results in the order of the items, as they come. The first error ends the work, and so does leaving the loop.
+
+    Args:
+        work: a function that can be pickled.
+        items: its inputs.
+        jobs: processes; with one, the work is done here.
+
+    >>> list(map_in_processes(abs, [-1, -2], jobs=1))
+    [1, 2]
+    """
+    jobs = min(jobs, len(items))
+    if jobs <= 1:
+        return map(work, items)
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(_start_method()), initializer=live_and_die_with_parent)
+    # Submitted here, not in the generator: a progress bar starts a thread, after which forking is no longer safe.
+    # Small chunks keep the cores busy to the end; chunks of one would spend time on messages.
+    results = pool.map(work, items, chunksize=max(1, min(8, len(items) // (8 * jobs))))
+    return _drain(results, pool, set(multiprocessing.active_children()) - before)
+
+
+def _drain(results: Iterator[Result], pool: ProcessPoolExecutor, workers: set[BaseProcess]) -> Iterator[Result]:
+    try:
+        yield from results
+        pool.shutdown()
+    except BrokenProcessPool as error:
+        raise BadInput(
+            "a worker process was killed, most likely for lack of memory. Use fewer than "
+            f"{len(workers)} processes: `jobs`."
+        ) from error
+    finally:  # after Ctrl-C or an error nobody wants what is still being worked on
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.terminate()
+
+
+def _start_method() -> str:
+    """Forked workers have everything imported at once; that is safe only while the parent runs no other thread."""
+    alone = threading.active_count() == 1 and "torch" not in sys.modules
+    return "fork" if sys.platform == "linux" and alone else "spawn"
+
+
+def live_and_die_with_parent() -> None:
+    """In a worker: Ctrl-C is the parent's to handle, and a parent that was killed leaves no worker behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_exit_after_parent, daemon=True).start()
+
+
+def _exit_after_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,109 @@
+"""A study folder from label maps that came from elsewhere, so that they get the same report."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sizewise.errors import BadInput
+from sizewise.evaluate.folders import evaluate_folders
+from sizewise.files import write_whole
+from sizewise.metrics.cases_csv import POOLED_CASE, Row, RunColumns, write_cases
+from sizewise.report.case_groups import read_case_groups
+
+Key = tuple[str, int]  # the name of a model, and which of its training runs
+
+LABEL_MAPS = "label maps"  # what study.json calls such a study's source
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How label maps are scored; the arguments of ``evaluate_folders``."""
+
+    nsd_tolerance: float = 1.0
+    classes: Sequence[int] | None = None
+    ignore_index: int | None = None
+    spacing: Sequence[float] = (1.0, 1.0)
+    jobs: int | None = None
+
+    def rows(self, predictions: Path, targets: Path) -> tuple[Row, ...]:
+        """The scores of one folder."""
+        return evaluate_folders(predictions, targets, **vars(self)).rows
+
+
+def write_label_map_study(
+    out: Path,
+    predictions: Mapping[str, Sequence[Path]],
+    targets: Path,
+    *,
+    scoring: Scoring | None = None,
+    reference: str = "",
+    groups: Path | None = None,
+    command: str = "",
+) -> Path:
+    """Score every folder of predictions and write ``study.json`` and ``results.csv``; returns ``out``.
+
+    Each name stands where a loss would, and its folders where seeds would. Classes that only some folders hold are
+    scored in all: a model that never predicts a class is not spared its misses.
+
+    Args:
+        out: a new folder, or one that holds such a report.
+        predictions: the folders of each model, one per training run.
+        targets: the folder of true label maps.
+        scoring: how.
+        reference: the model that the others are compared with; empty: the first.
+        groups: a CSV with the group of each case; groups are then what the statistics resample.
+        command: the command line, for the report.
+    """
+    _refuse_other_study(out)
+    if reference and reference not in predictions:
+        raise BadInput(f"report: the reference must be one of {', '.join(predictions)}, got '{reference}'.")
+    scoring = scoring or Scoring()
+    folders = {(name, seed): folder for name, several in predictions.items() for seed, folder in enumerate(several)}
+    rows = score_alike(folders, targets, scoring)
+    repeated = len(folders) > len(predictions)
+    named = [replace(row, of=_columns(*key, repeated=repeated)) for key, of_run in rows.items() for row in of_run]
+    cases = {row.case for row in named if row.case != POOLED_CASE}
+    together = {"": read_case_groups(groups, cases)} if groups is not None else {}
+    study = {
+        "name": f"{', '.join(predictions)} against {targets.name or targets}",
+        "source": LABEL_MAPS,
+        "predictions": {name: ", ".join(map(str, several)) for name, several in predictions.items()},
+        "target": str(targets),
+        "reference": reference or next(iter(predictions)),
+        "nsd_tolerance": scoring.nsd_tolerance,
+        "commands": [command] if command else [],
+    }
+    write_cases(out / "results.csv", named)
+    write_whole(out / "groups.json", json.dumps(together, ensure_ascii=False))
+    write_whole(out / "study.json", json.dumps(study, indent=1, ensure_ascii=False))
+    return out
+
+
+def score_alike(folders: Mapping[Key, Path], targets: Path, scoring: Scoring) -> dict[Key, tuple[Row, ...]]:
+    """The rows of each folder, all with the same classes: those that any folder, or the truth, holds."""
+    rows = {key: scoring.rows(folder, targets) for key, folder in folders.items()}
+    found = sorted({row.class_id for of_run in rows.values() for row in of_run})
+    for key, of_run in rows.items():
+        if sorted({row.class_id for row in of_run}) != found:
+            rows[key] = replace(scoring, classes=found).rows(folders[key], targets)
+    return rows
+
+
+def _columns(name: str, seed: int, *, repeated: bool) -> RunColumns:
+    return RunColumns(run=f"{name} {seed}", loss=name, seed=str(seed)) if repeated else RunColumns(run=name, loss=name)
+
+
+def _refuse_other_study(out: Path) -> None:
+    """The results of trained runs are not overwritten by those of label maps."""
+    path = out / "study.json"
+    if not path.exists():
+        if (out / "results.csv").exists():
+            raise BadInput(f"report: '{out}' holds a results.csv that is not of this report. Name another `out`.")
+        return
+    try:
+        source = json.loads(path.read_text(encoding="utf-8")).get("source")
+    except (OSError, ValueError, AttributeError):
+        source = None
+    if source != LABEL_MAPS:
+        raise BadInput(f"report: '{out}' holds a study of trained runs and is not overwritten. Name another `out`.")

@@ -1,0 +1,118 @@
+"""The settings of a study, from flags or from a YAML file."""
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from sizewise.errors import BadInput
+
+LISTS = ("data", "models", "losses", "weights", "temperatures", "seeds")
+
+
+@dataclass(frozen=True)
+class StudyConfig:
+    """What is compared, and under which protocol.
+
+    Attributes:
+        data: data sets, by path or name.
+        losses: names that ``sizewise.loss`` knows.
+        models: () is the recipe's.
+        weights: values of λ for the losses that have one; () is each loss's own.
+        temperatures: values of τ for the losses that have one; () is 10.
+        seeds: the same for every loss: with a seed go initialisation, order and augmentation.
+        reference: the loss that the others are compared with; empty: the first.
+        settings: of every run, by the names of RunConfig, as (name, value) pairs.
+    """
+
+    data: tuple[str, ...]
+    losses: tuple[str, ...]
+    models: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+    temperatures: tuple[float, ...] = ()
+    seeds: tuple[int, ...] = (0, 1, 2)
+    reference: str = ""
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("data", "losses", "seeds"):
+            if not getattr(self, name):
+                raise BadInput(f"a study needs at least one entry in {name}.")
+        for name in LISTS:
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise BadInput(f"a study's {name} must differ from each other, got {', '.join(map(str, values))}.")
+        if self.reference and self.reference not in self.losses:
+            raise BadInput(f"the reference must be one of {', '.join(self.losses)}, got {self.reference!r}.")
+
+    def to_json(self) -> str:
+        """As text for the study folder."""
+        return json.dumps(asdict(self), indent=1)
+
+    @staticmethod
+    def from_json(text: str) -> "StudyConfig":
+        """What :meth:`to_json` wrote; other keys are for readers of the report.
+
+        >>> config = StudyConfig(data=("synthetic",), losses=("CE", "RCE"), settings=(("epochs", 2),))
+        >>> StudyConfig.from_json(config.to_json()) == config
+        True
+        """
+        known = {field.name for field in fields(StudyConfig)}
+        values = {name: value for name, value in json.loads(text).items() if name in known}
+        values |= {name: tuple(values[name]) for name in LISTS if name in values}
+        pairs = values.get("settings", ())
+        values["settings"] = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in pairs)
+        return StudyConfig(**values)
+
+    def has_runs_of(self, other: "StudyConfig") -> bool:
+        """Whether both have the same runs; which loss is the reference does not matter for that."""
+        return self.settings == other.settings and all(getattr(self, name) == getattr(other, name) for name in LISTS)
+
+    def joined(self, other: "StudyConfig") -> "StudyConfig":
+        """This study with what ``other`` adds: a loss, a seed, a data set. Protocols must agree."""
+        if self.settings != other.settings:
+            raise BadInput(
+                f"the study was begun with other settings ({dict(self.settings)}, now {dict(other.settings)}): its "
+                "runs could not be compared. Use another `folder`."
+            )
+        both = {name: tuple(dict.fromkeys((*getattr(self, name), *getattr(other, name)))) for name in LISTS}
+        return StudyConfig(**both, reference=other.reference or self.reference, settings=self.settings)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    r"""The study in a YAML file: the names of StudyConfig, with ``settings`` as a mapping.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+    ...     _ = file.write("data: synthetic\nlosses: [CE, RCE]\nseeds: 3\n")
+    ...     file.flush()
+    ...     read_yaml(Path(file.name))
+    {'data': ('synthetic',), 'losses': ('CE', 'RCE'), 'seeds': (0, 1, 2)}
+    """
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise BadInput(f"'{path}' can't be read: {error.strerror}.") from error
+    except yaml.YAMLError as error:
+        raise BadInput(f"'{path}' is not valid YAML: {error}") from error
+    known = [field.name for field in fields(StudyConfig)]
+    if not isinstance(content, dict) or set(content) - set(known):
+        strange = (
+            ", ".join(map(str, set(content) - set(known))) if isinstance(content, dict) else type(content).__name__
+        )
+        raise BadInput(f"'{path}': wanted a mapping with some of {', '.join(known)}, got {strange}.")
+    values: dict[str, Any] = {}
+    for name, value in content.items():
+        if name == "seeds" and str(value).isdecimal():
+            value = list(range(int(value)))
+        if name in LISTS:
+            values[name] = tuple(value) if isinstance(value, list) else (value,)
+        elif name == "settings":
+            if not isinstance(value or {}, dict):
+                raise BadInput(f"'{path}': settings must be lines of NAME: VALUE, as epochs: 20, got {value!r}.")
+            values[name] = tuple((str(key), one) for key, one in (value or {}).items())
+        else:
+            values[name] = str(value)
+    return values

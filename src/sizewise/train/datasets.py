@@ -1,0 +1,47 @@
+"""Data sets that several runs read: each is opened once."""
+
+from pathlib import Path
+from typing import Any
+
+from sizewise.data.dataset import Dataset
+from sizewise.data.open_options import OpenOptions
+from sizewise.data.recognise import SYNTHETIC, Layout, find_layout
+from sizewise.train.config import RunConfig
+
+
+class OpenDatasets:
+    """What was recognised and opened so far, by the settings that decide how."""
+
+    def __init__(self) -> None:
+        self._layouts: dict[tuple[str, str], Layout] = {}
+        self._datasets: dict[tuple[Any, ...], Dataset] = {}
+
+    def layout(self, data: str, name: str) -> Layout:
+        """Which layout the data has; nothing is opened."""
+        if (data, name) not in self._layouts:
+            self._layouts[data, name] = find_layout(data, name=name)
+        return self._layouts[data, name]
+
+    def open(self, config: RunConfig) -> Dataset:
+        """The data set that the settings name, read as they say."""
+        options = OpenOptions(
+            merge=config.merge,
+            classes_csv=Path(config.classes_csv) if config.classes_csv else None,
+            ignore_index=config.ignore_index,
+            seed=config.split_seed,
+            modality=config.modality,
+        )
+        key = (config.data, config.data_name, options)
+        if key not in self._datasets:
+            self._datasets[key] = self.layout(config.data, config.data_name).load(options)
+        return self._datasets[key]
+
+
+def full_path(data: str) -> str:
+    """The same data has one name, from wherever the command was run; names of built-in data stay.
+
+    >>> full_path("synthetic")
+    'synthetic'
+    """
+    path = Path(data).expanduser()
+    return data if data in SYNTHETIC or not path.exists() else str(path.resolve())

@@ -1,0 +1,84 @@
+"""Where a run stands: what it needs to go on after a kill, and the weights that were best so far."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sizewise.train.checkpoint import load_checkpoint, save_checkpoint
+from sizewise.train.history import Row
+from sizewise.train.run_folder import settings_hash
+from sizewise.train.schedule import Schedule
+from sizewise.train.validation import Validation
+
+
+@dataclass
+class Progress:
+    """How far a run has come."""
+
+    epoch: int = 0
+    rows: list[Row] = field(default_factory=list)
+    best_score: float = float("-inf")
+    best_loss: float = float("inf")
+    best_epoch: int = 0
+
+    def improved_by(self, found: Validation) -> bool:
+        """A higher score; or the same (0 while nothing is found yet) with a lower loss."""
+        return (found.score, -found.loss) > (self.best_score, -self.best_loss)
+
+
+@dataclass
+class RunState:
+    """The network, its optimizer and schedule, and the progress; ``best`` are weights that wait to be written."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    schedule: Schedule
+    progress: Progress = field(default_factory=Progress)
+    best: dict[str, Tensor] | None = None
+
+    def judge(self, found: Validation | None, *, last: bool, validated: bool) -> None:
+        """Keep the weights where validation finds them better, or at the end where there is no validation."""
+        progress = self.progress
+        if found is not None and progress.improved_by(found):
+            progress.best_score, progress.best_loss = found.score, found.loss
+        elif validated or not last:
+            return
+        else:
+            progress.best_score = 0.0
+        progress.best_epoch = progress.epoch
+        self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def save(self, folder: Path) -> None:
+        """The best weights first: the state that names them must not be newer than they are."""
+        config = {"config": settings_hash(folder)}
+        progress = self.progress
+        if self.best is not None:
+            content = {"model": self.best, "epoch": progress.best_epoch, "score": progress.best_score}
+            save_checkpoint(folder / "best.pt", content | config)
+            self.best = None
+        state = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state(),
+        }
+        save_checkpoint(folder / "last.pt", state | {**vars(progress)} | config)
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Take over what :meth:`save` wrote."""
+        self.model.load_state_dict(saved["model"])
+        own = [{name: value for name, value in g.items() if name != "params"} for g in self.optimizer.param_groups]
+        self.optimizer.load_state_dict(saved["optimizer"])
+        for group, settings in zip(self.optimizer.param_groups, own, strict=True):
+            group.pop("rate_set", None)
+            group.update(settings)  # the saved ones may belong to another device
+        self.schedule.restore(saved["schedule"])
+        self.progress = Progress(**{name: saved[name] for name in asdict(Progress())})
+
+
+def load_state(folder: Path) -> dict[str, Any] | None:
+    """What a run saved last; None where it has saved nothing."""
+    path = folder / "last.pt"
+    return load_checkpoint(path, run=settings_hash(folder)) if path.exists() else None

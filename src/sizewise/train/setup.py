@@ -1,0 +1,147 @@
+"""All that an epoch needs, put together before the first one: data, network, optimizer, step."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from sizewise.criterion import Loss
+from sizewise.models.build import size_multiple
+from sizewise.train.augment import AUGMENTATIONS
+from sizewise.train.batches import Batches, ResidentBatches, StreamedBatches
+from sizewise.train.config import RunConfig, Runtime
+from sizewise.train.epoch_plan import EpochPlan, draw_plan
+from sizewise.train.optimizer import make_optimizer
+from sizewise.train.preparation import Preparation
+from sizewise.train.resolve import ResolvedRun
+from sizewise.train.run_state import RunState
+from sizewise.train.schedule import Schedule
+from sizewise.train.store import Store, StoreCache, classes_present
+from sizewise.train.task import Task, make_model
+from sizewise.train.training_step import Step
+from sizewise.wording import counted
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the loop works with.
+
+    Attributes:
+        state: network, optimizer, schedule and progress.
+        network: the network as fabric wraps it.
+        criterion: on the device.
+        batches: where crops come from.
+        step: one training step.
+        captured: whether the step is recorded in a CUDA graph.
+        validation: the validation cases; None where there are none.
+        input_scale: factor and offset per channel.
+        multiple: what the network's input size must be divisible by.
+        draw: the plan of an epoch, this process's share of it.
+    """
+
+    state: RunState
+    network: Any
+    criterion: Loss
+    batches: Batches
+    step: Step
+    captured: bool
+    validation: Store | None
+    input_scale: tuple[Tensor, Tensor]
+    multiple: int
+    draw: Callable[[int], EpochPlan]
+
+
+def set_up(
+    run: ResolvedRun,
+    runtime: Runtime,
+    *,
+    fabric: Fabric,
+    preparation: Preparation,
+    stores: StoreCache,
+    saved: dict[str, Any] | None,
+    log: Log,
+) -> Setup:
+    """Read the data, make the network, and take over what was saved."""
+    config, task, device = run.config, run.task, fabric.device
+    begun = config if saved is None else replace(config, encoder_weights="none")  # the saved state has them
+    model = make_model(begun, task, in_channels=len(preparation.mean))  # before the data, which may take minutes
+    training, validation = read_stores(task, preparation, runtime, device=device, stores=stores, log=log)
+    # a whole image is as large as the largest: what smaller ones lack is blank and counts for nothing
+    patch = config.patch or tuple(int(n) for n in training.shapes.max(axis=0))
+    multiple, augmentation = size_multiple(config.model), AUGMENTATIONS[config.augment]
+    if device.type == "cuda" and task.dataset.spatial_dims == 2:
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    criterion = run.criterion.to(device)
+    captured = device.type == "cuda" and fabric.world_size == 1 and runtime.graphs == "auto"
+    optimizer = make_optimizer(config, model.to(device), captured=captured, on_gpu=device.type == "cuda")
+    state = RunState(model, optimizer, Schedule(config))
+    if saved is not None:
+        state.restore(saved)
+        log(f"resuming after epoch {state.progress.epoch}")
+    network, wrapped = fabric.setup(model, optimizer)
+    batches: Batches
+    if training.images.device == device:
+        batches = ResidentBatches(training, patch)
+    else:
+        batches = StreamedBatches(training, patch, device, workers=runtime.workers)
+        log(f"{counted(len(training), 'training case')}: read from disk as needed")
+    scale = preparation.input_scale(device)
+    step = Step(
+        fabric,
+        network,
+        wrapped,
+        criterion,
+        batches,
+        input_scale=scale,
+        augmented=augmentation.moves or augmentation.colour > 0,
+        multiple=multiple,
+        clip_norm=config.clip_norm,
+    )
+    spacing = spacing_of(config, task, preparation, len(patch))
+
+    def draw(epoch: int) -> EpochPlan:
+        whole = draw_plan(
+            training,
+            seed=config.seed,
+            epoch=epoch,
+            steps=config.steps_per_epoch,
+            batch_size=config.batch_size,
+            patch=patch,
+            oversample=config.oversample,
+            augmentation=augmentation,
+            spacing=spacing,
+        )
+        return whole.share(fabric.global_rank, fabric.world_size)
+
+    return Setup(state, network, criterion, batches, step, captured, validation, scale, multiple, draw)
+
+
+def read_stores(
+    task: Task, preparation: Preparation, runtime: Runtime, *, device: torch.device, stores: StoreCache, log: Log
+) -> tuple[Store, Store | None]:
+    """The training and the validation cases, decoded; notes on what they lack go to the log."""
+    read = partial(stores.load, device=device, keep_on_device=runtime.keep_on_device, workers=runtime.workers)
+    training = read(task.dataset, task.cases(task.split.train), preparation, what="Reading training cases")
+    seen = classes_present(training)
+    if unseen := [name for k, name in task.names.items() if k and k not in seen]:
+        log(f"note: no training case has {', '.join(unseen)}: that cannot be learnt from these cases")
+    if not task.split.validation:
+        log("note: there are no validation cases, so the weights of the last epoch are taken as the best")
+        return training, None
+    cases = task.cases(task.split.validation)
+    return training, read(task.dataset, cases, preparation, what="Reading validation cases")
+
+
+def spacing_of(config: RunConfig, task: Task, preparation: Preparation, dims: int) -> tuple[float, ...]:
+    """Millimetres between the pixels that training sees, in which augmentation rotates."""
+    if config.spacing:
+        return config.spacing
+    if task.dataset.spatial_dims != 3:
+        return (1.0,) * dims
+    return preparation.spacing_of(task.dataset.reader.image(task.cases(task.split.train[:1])[0]))
