@@ -73,29 +73,6 @@ def map_ahead(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def single_core_threads(threads: int) -> ThreadPoolExecutor:
-    """Threads in which torch's operations run on one core each: else each would start a team as large as the machine.
-
-    >>> import torch
-    >>> with single_core_threads(2) as pool:
-    ...     list(pool.map(lambda _: torch.get_num_threads(), range(2)))
-    [1, 1]
-    """
-    import torch  # here: scoring files needs none
-
-    pool = ThreadPoolExecutor(threads)
-    before = torch.get_num_threads()
-    together = threading.Barrier(threads + 1)
-    torch.set_num_threads(1)
-    try:  # a thread takes over torch's number of threads when it first asks for it, and keeps it
-        for _ in range(threads):
-            pool.submit(lambda: (torch.get_num_threads(), together.wait()))
-        together.wait()
-    finally:
-        torch.set_num_threads(before)
-    return pool
-
-
 def map_in_processes(work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int) -> Iterator[Result]:
     """Results in the order of the items, as they come. The first error ends the work, and so does leaving the loop.
 

@@ -7,6 +7,7 @@ to 3.9, the range in which they run.
 
 import ctypes
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -77,18 +78,26 @@ def process_group(name: str) -> dist.ProcessGroup:
 
 
 def can_use_one_core() -> bool:
-    """Whether :func:`use_one_core` works here."""
+    """Whether the threads of :func:`single_core_threads` do that here."""
     return _thread_settings()[0] is not None
 
 
-def use_one_core() -> None:
-    """Let torch's operations in the calling thread run on one core.
+def single_core_threads(threads: int) -> ThreadPoolExecutor:
+    """Threads in which torch's operations run on one core each: else each would start a team as large as the machine.
 
     ``torch.set_num_threads`` changes the whole process. OpenMP and MKL keep the number for each thread, and the
     libraries that torch has loaded let themselves be asked: ``omp_set_num_threads`` and ``MKL_Set_Num_Threads_Local``
     in the wheels for Linux, torch 2.6 to 2.13. Without the first, :func:`can_use_one_core` says so, and chunks are
     computed one after the other, each by all cores.
+
+    >>> with single_core_threads(2) as pool:
+    ...     list(pool.map(lambda _: torch.get_num_threads(), range(2)))
+    [1, 1]
     """
+    return ThreadPoolExecutor(threads, thread_name_prefix="sizewise", initializer=_use_one_core)
+
+
+def _use_one_core() -> None:
     set_openmp, set_mkl = _thread_settings()
     torch.get_num_threads()  # torch copies the process's number into a thread once: let that be before
     if set_openmp is not None:

@@ -5,7 +5,7 @@ import torch
 from test_decide import fields
 
 import sizewise as sw
-from sizewise.decisions.size import between
+from sizewise.decisions.size_matching import between
 
 
 def sizes(labels, classes):

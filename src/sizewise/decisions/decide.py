@@ -9,7 +9,7 @@ from sizewise.checks import check_number, check_word
 from sizewise.decisions.on_gpu import KernelGiven, takes_kernels
 from sizewise.decisions.rule import METRICS, RATIOS, Rule, argmax_rule
 from sizewise.decisions.search import Aim, best_rule
-from sizewise.decisions.size import size_matched_rule
+from sizewise.decisions.size_matching import size_matched_rule
 from sizewise.decisions.streaming import Given, Pooled
 from sizewise.stats.inputs import ACTIVATIONS, check_logits, dtype_name, plain, prepare_mask
 from sizewise.stats.reference import compute_dtype

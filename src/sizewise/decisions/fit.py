@@ -11,7 +11,7 @@ from sizewise.decisions.decide import check_options, read_input, scored_classes
 from sizewise.decisions.decision import Decision
 from sizewise.decisions.rule import RATIOS, Rule
 from sizewise.decisions.search import Aim, best_rule
-from sizewise.decisions.size import size_matched_rule
+from sizewise.decisions.size_matching import size_matched_rule
 from sizewise.decisions.streaming import Given, Pooled
 from sizewise.stats.inputs import check_ignore_index, prepare
 from sizewise.stats.reference import compute_dtype

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import torch
 
-from sizewise.private_apis import can_use_one_core, use_one_core
+from sizewise.private_apis import can_use_one_core, single_core_threads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -66,5 +66,5 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     key = (os.getpid(), threads)
     with _lock:
         if key not in _pools:
-            _pools[key] = ThreadPoolExecutor(threads, thread_name_prefix="sizewise", initializer=use_one_core)
+            _pools[key] = single_core_threads(threads)
         return _pools[key]

@@ -15,7 +15,8 @@ from sizewise.errors import BadInput
 from sizewise.metrics.case import RegionScore
 from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.models.build import size_multiple
-from sizewise.parallel import available_cores, map_ahead, single_core_threads
+from sizewise.parallel import available_cores, map_ahead
+from sizewise.private_apis import single_core_threads
 from sizewise.progress import track
 from sizewise.train.case_pictures import KEPT, save_overlay
 from sizewise.train.checkpoint import load_checkpoint

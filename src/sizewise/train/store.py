@@ -19,7 +19,8 @@ from torch import Tensor
 
 from sizewise.data.dataset import Case, Dataset
 from sizewise.errors import BadInput
-from sizewise.parallel import available_cores, map_ahead, single_core_threads
+from sizewise.parallel import available_cores, map_ahead
+from sizewise.private_apis import single_core_threads
 from sizewise.progress import track
 from sizewise.train.preparation import UNLABELLED, Preparation
 

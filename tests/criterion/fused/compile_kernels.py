@@ -13,7 +13,6 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import sizewise as sw
-from sizewise.criterion.fused import kernel
 from sizewise.criterion.fused.kernel import FormulaKernel
 from sizewise.stats.kernels.call import BackwardCall, ForwardCall
 
@@ -38,7 +37,6 @@ def binary_size(launch, pointers) -> int:
 
 def main() -> None:
     criterion, classes = sw.loss(sys.argv[1]), int(sys.argv[2])
-    kernel.agrees = lambda *_: True  # there is no GPU to run it on
     snapshot = criterion.snapshot()
     fields = [(int(field.kind), field.parameter) for field in snapshot.fields]
     logits, target = torch.zeros(2, classes, 8, 8), torch.zeros(2, 1, 8, 8, dtype=torch.int64)

@@ -81,6 +81,9 @@ def make_step(
             return None
         gradient = backward_call(logits, target, mask, torch.empty_like(logits), *reading, formula.planes)
         pool.submit(compiled, gradient.compile, logits, target, mask)
+        if not formula.agrees_with(criterion, snapshot.fields, sums_like(snapshot, logits), has_truth):
+            snapshot.formulas[formula_key(logits, has_truth)] = None
+            return None
         return FusedStep(snapshot, formula, sums, gradient, logits, target, mask, form)
 
 
@@ -88,18 +91,27 @@ def formula_kernel(
     snapshot: "Snapshot", criterion: "Criterion", logits: Tensor, has_truth: bool
 ) -> FormulaKernel | None:
     """The formula as a kernel for so many classes, or None where it is left to torch."""
-    images, channels = logits.shape[:2]
-    dtype, one_image = compute_dtype(logits.dtype), images == 1
-    key = (channels, dtype, logits.device, one_image, has_truth)
+    key = formula_key(logits, has_truth)
     if key not in snapshot.formulas:
-        regions = (2,) if snapshot.sigmoid else ()
-        like = torch.empty(len(snapshot.fields), images, channels, *regions, dtype=dtype, device=logits.device)
+        like, one_image = sums_like(snapshot, logits), logits.shape[0] == 1
         try:
             made = FormulaKernel(criterion, snapshot.fields, like, one_image=one_image, has_truth=has_truth)
         except Unsupported:
             made = None
         snapshot.formulas[key] = made
     return snapshot.formulas[key]
+
+
+def formula_key(logits: Tensor, has_truth: bool) -> tuple:
+    """What a formula's kernel depends on beside its criterion."""
+    return (logits.shape[1], compute_dtype(logits.dtype), logits.device, logits.shape[0] == 1, has_truth)
+
+
+def sums_like(snapshot: "Snapshot", logits: Tensor) -> Tensor:
+    """A tensor of the sums' shape and kind."""
+    regions = (2,) if snapshot.sigmoid else ()
+    shape = (len(snapshot.fields), *logits.shape[:2], *regions)
+    return torch.empty(shape, dtype=compute_dtype(logits.dtype), device=logits.device)
 
 
 class FusedStep:

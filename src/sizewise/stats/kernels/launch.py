@@ -39,11 +39,14 @@ class Launch:
     def compile(self, *tensors: Tensor) -> None:
         """Compile for such tensors without launching; most of it lets go of the interpreter, so threads do it at once.
 
-        What goes wrong here goes wrong again in the first launch, which is the place to say so.
+        With it the function that launches, which Triton has a C compiler make. What goes wrong here goes wrong again in
+        the first launch, which is the place to say so.
         """
         if self.run is None and isinstance(self.kernel, triton.JITFunction):  # the interpreter has nothing to compile
             with suppress(Exception):
-                self.kernel.warmup(*tensors, *self.numbers, **self._settings(), grid=self.grid)
+                direct_launcher(
+                    self.kernel.warmup(*tensors, *self.numbers, **self._settings(), grid=self.grid), self.grid
+                )
 
     def _settings(self) -> dict[str, Any]:
         return {**self.constants, "num_warps": self.warps, "enable_fp_fusion": True}
