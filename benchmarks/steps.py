@@ -3,10 +3,12 @@
 "python" is the time from call to call in Python while the device may lag behind, as in training; "graph" that of the
 same step replayed from a CUDA graph, so of the device alone. Ways: the bare call, terms() with total(), deep
 supervision over three levels, and the bare calls of those three levels one after the other, which is the same work. Run
-it with two versions of the package in turn to compare them; LABEL tells them apart in the rows. 1: float32 alone.
+it with two versions of the package in turn to compare them; LABEL tells them apart in the rows, and COMMIT in the
+environment says which they are. 1: float32 alone.
 """
 
 import csv
+import os
 import statistics
 import sys
 import time
@@ -19,6 +21,7 @@ import sizewise as sw
 SHAPES = ((8, 2, 512, 512), (2, 3, 128, 128, 128), (8, 19, 512, 1024), (2, 16, 96, 160, 160))
 KINDS = ((torch.float32, torch.int64), (torch.bfloat16, torch.uint8))
 ROUNDS, REPEATS = 7, 60
+HEAD = ["version", "shape", "logits", "way", "python_us", "device_us", "gpu", "torch", "commit"]
 
 
 def stream_us(run, repeats: int = REPEATS) -> float:
@@ -100,8 +103,11 @@ def main() -> None:
             del runs, graphs
             torch.cuda.empty_cache()
     if len(sys.argv) > 2:
+        machine = [torch.cuda.get_device_name(), torch.__version__, os.environ.get("COMMIT", "")]
         with open(sys.argv[2], "a", newline="") as file:
-            csv.writer(file).writerows(rows)
+            if not file.tell():
+                csv.writer(file).writerow(HEAD)
+            csv.writer(file).writerows([[*row, *machine] for row in rows])
 
 
 if __name__ == "__main__":
