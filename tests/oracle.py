@@ -45,7 +45,7 @@ def size_l1(a, o):
 def size_kl(a, o):
     predicted = np.maximum(a.proportions(o["temperature"], o["pixels"]), np.finfo(np.float64).tiny)
     pairs = zip(size_target(a, o), predicted, strict=True)
-    return np.array([t * (np.log(t) - np.log(p)) if t > 0 else 0.0 for t, p in pairs])
+    return np.array([(t * (np.log(t) - np.log(p)) if t > 0 else 0.0) - t + p for t, p in pairs])
 
 
 def size_bounds(a, o):
@@ -76,8 +76,8 @@ REGION_TERMS = {
     "LogDice": (log_dice, True, OVERLAP),
     "Tversky": (tversky, True, OVERLAP | {"alpha": 0.5, "beta": 0.5}),
     "Jaccard": (jaccard, True, OVERLAP),
-    "DiceBias": (dice_bias, True, OVERLAP | {"class_reduction": "sum", "temperature": 10.0}),
-    "SizeL1": (size_l1, False, SIZE | {"target": None}),
+    "DiceBias": (dice_bias, True, OVERLAP | {"temperature": 10.0}),
+    "SizeL1": (size_l1, False, SIZE | {"target": None, "class_reduction": "mean"}),
     "SizeKL": (size_kl, False, SIZE | {"target": None}),
     "SizeBounds": (size_bounds, False, SIZE | {"lower": 0.0, "upper": 1.0}),
     "SizeBarrier": (size_barrier, False, SIZE | {"lower": 0.0, "upper": 1.0, "t": 5.0}),
@@ -96,7 +96,7 @@ def term(name, logits, target, mask=None, ignore_index=None, activation="softmax
     formula, foreground_alone, defaults = REGION_TERMS.get(name) or (None, False, OTHER_TERMS[name])
     o = {"classes": "all", "class_weight": None} | defaults | options
     images, channels = logits.shape[:2]
-    values = []
+    values, channel_weights = [], []
     for channel, areas in enumerate(problems(logits, target, mask, ignore_index, activation)):
         own = dict(o)
         if activation == "softmax":
@@ -110,6 +110,9 @@ def term(name, logits, target, mask=None, ignore_index=None, activation="softmax
             chosen = [1] if foreground_alone else [0, 1]
             weight = np.ones(2) if o["class_weight"] is None else np.asarray(o["class_weight"])
             weight = weight[channel] if weight.ndim == 2 else weight
+            if foreground_alone:  # one region: the weight is its channel's among the others
+                channel_weights.append(weight[1])
+                weight = np.ones(2)
             share = {  # of the foreground in each image, as a column
                 option: np.broadcast_to(np.asarray(o[option]), (images, channels))[:, [channel]]
                 for option in ("target", "lower", "upper")
@@ -129,6 +132,8 @@ def term(name, logits, target, mask=None, ignore_index=None, activation="softmax
             per_image = [over_classes(formula, area, chosen, weight, own) for area in scoped]
         per_image = [value for value in per_image if value is not None]
         values.append(np.mean(per_image) if per_image else 0.0)
+    if channel_weights:
+        return divide(sum(w * x for w, x in zip(channel_weights, values, strict=True)), sum(channel_weights))
     return np.mean(values)
 
 
@@ -182,11 +187,15 @@ LOSSES = {
     "RCE-KL": {"CrossEntropy": 1, "SizeKL": 0.1},
     "RFL-L1": {"Focal": 1, "SizeL1": 1},
     "RFL-KL": {"Focal": 1, "SizeKL": 0.1},
+    "JaccardCE": {"CrossEntropy": 0.25, "Jaccard": 0.75},
 }
+# Options that a name sets.
+OPTIONS = {("JaccardCE", "Jaccard"): {"absent": "skip"}}
 
 
 def loss(name, logits, target, mask=None, ignore_index=None, activation="softmax"):
     """The value of a named loss with its defaults."""
     return sum(
-        weight * term(one, logits, target, mask, ignore_index, activation) for one, weight in LOSSES[name].items()
+        weight * term(one, logits, target, mask, ignore_index, activation, **OPTIONS.get((name, one), {}))
+        for one, weight in LOSSES[name].items()
     )

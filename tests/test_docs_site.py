@@ -270,7 +270,7 @@ def test_the_table_of_lambdas_is_that_of_the_losses():
     for names, weight in re.findall(r"^\| (`[^|]+`) \| ([\d.]+) \|", text, flags=re.MULTILINE):
         shown |= {one: float(weight) for one in re.findall(r"`([\w-]+)`", names)}
     shown |= {f"{one}-L1": shown.pop(one) for one in ("RCE", "RFL")}
-    assert shown == {one: weight for one, (_, weight, _) in NAMED_LOSSES.items() if weight is not None}
+    assert shown == {one: named.weight for one, named in NAMED_LOSSES.items() if named.weight is not None}
 
 
 def test_the_guide_names_every_recipe():

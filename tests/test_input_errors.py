@@ -11,6 +11,7 @@ LOGITS = torch.zeros(2, 3, 4, 5)
 LABELS = torch.zeros(2, 4, 5, dtype=torch.long)
 PROBABILITIES = torch.full((2, 3, 4, 5), 1 / 3)
 ONE_CHANNEL = torch.zeros(2, 1, 4, 5)
+THREE_LABELS = torch.arange(40).view(2, 4, 5) % 3
 
 
 def call(logits=LOGITS, target=LABELS, mask=None, **options):
@@ -126,6 +127,22 @@ INPUTS = {
         ValueError,
         "target has the label 255, but there are K = 3 classes, so labels must be 0 to 2; ignore_index is None. If "
         "255 marks pixels without a label, pass ignore_index=255.",
+    ),
+    "a mask of 0 and 255": (
+        call(LOGITS[:, :2], (THREE_LABELS > 0) * 255),
+        ValueError,
+        "so labels must be 0 to 1; ignore_index is None. All labels are 0 or 255, as in a mask that was saved as an image: "
+        "pass target // 255.",
+    ),
+    "255 beside 0 and 1": (
+        call(LOGITS[:, :2], torch.where(THREE_LABELS == 2, 255, THREE_LABELS)),
+        ValueError,
+        "ignore_index is None. If 255 marks pixels without a label, pass ignore_index=255.",
+    ),
+    "a mask of 0 and 255 for a sigmoid channel": (
+        call(ONE_CHANNEL, (THREE_LABELS > 0) * 255, activation="sigmoid"),
+        ValueError,
+        "pass target // 255.",
     ),
     "negative label": (call(target=LABELS - 7, ignore_index=255), ValueError, "the label -7"),
     "label 2 of a sigmoid channel": (

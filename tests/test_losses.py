@@ -25,6 +25,7 @@ FORMULAS = {
     "RCE-KL": "CrossEntropy() + 0.1 * SizeKL()",
     "RFL-L1": "Focal() + SizeL1()",
     "RFL-KL": "Focal() + 0.1 * SizeKL()",
+    "JaccardCE": "0.25 * CrossEntropy() + 0.75 * Jaccard(absent='skip')",
 }
 OVERLAP = {"smooth": 1.0, "scope": "image", "absent": "include", "class_reduction": "mean"}
 SIZE = {"temperature": 10.0, "pixels": "valid", "scope": "image", "absent": "include", "class_reduction": "sum"}
@@ -37,8 +38,8 @@ DEFAULTS = {
     "Jaccard": OVERLAP,
     "Tversky": OVERLAP | {"alpha": 0.5, "beta": 0.5},
     "GeneralizedDice": {"smooth": 1.0, "scope": "image", "absent": "include"},
-    "DiceBias": OVERLAP | {"temperature": 10.0, "class_reduction": "sum"},
-    "SizeL1": SIZE | {"target": "ground_truth"},
+    "DiceBias": OVERLAP | {"temperature": 10.0},
+    "SizeL1": SIZE | {"target": "ground_truth", "class_reduction": "mean"},
     "SizeKL": SIZE | {"target": "ground_truth"},
     "SizeBounds": SIZE | {"lower": 0.0, "upper": 1.0},
     "SizeBarrier": SIZE | {"lower": 0.0, "upper": 1.0, "t": 5.0},
@@ -80,7 +81,7 @@ OPTIONS = {
     "classes": [0, 2],
     "scope": "batch",
     "absent": "skip",
-    "class_reduction": "mean",
+    "class_reduction": "sum",
     "gamma": 1.5,
     "smooth": 0.25,
     "temperature": 3.0,
@@ -102,9 +103,13 @@ def test_options_go_to_each_term_that_has_them(name):
         made = sw.loss(name, **given)
         for term, kind in zip(made.parts.values(), kinds, strict=True):
             own = {one: what for one, what in given.items() if one in kind.option_names()}
-            alone = kind(**own)
+            named = (
+                {"absent": "skip"} if (name, kind) == ("JaccardCE", sw.Jaccard) else {}
+            )  # its own, unless one is given
+            alone = kind(**named | own)
             assert repr(term) == repr(alone)
-            assert (repr(alone) != repr(kind())) == any(own.get(one) != DEFAULTS[kind.__name__].get(one) for one in own)
+            changed = any(own.get(one) != DEFAULTS[kind.__name__].get(one) for one in named | own)
+            assert (repr(alone) != repr(kind())) == changed
             assert torch.equal(term(LOGITS, TARGET), alone(LOGITS, TARGET))
     with pytest.raises(TypeError, match="unexpected keyword argument 'momentum'"):
         sw.loss(name, momentum=0.9)
@@ -120,9 +125,10 @@ def test_weight_is_lambda_and_a_number(name):
     else:
         main, second = sw.loss(name, weight=0.3).parts
         loss = sw.loss(name, weight=0.3)
-        assert [float(weight) for weight in loss.weights] == [1.0, 0.3]
+        first = 0.25 if name == "JaccardCE" else 1.0
+        assert [float(weight) for weight in loss.weights] == [first, 0.3]
         terms = loss.terms(LOGITS, TARGET)
-        torch.testing.assert_close(loss(LOGITS, TARGET), terms[main] + 0.3 * terms[second])
+        torch.testing.assert_close(loss(LOGITS, TARGET), first * terms[main] + 0.3 * terms[second])
     for wrong in ([1.0, 2.0], torch.ones(3), torch.tensor(0.5)):
         with pytest.raises(TypeError, match=r"weight is λ, one number >= 0 for a whole term.*class_weight=\.\.\."):
             sw.loss(name, weight=wrong)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sizewise import theory
-    from sizewise.criterion import Criterion, Loss
+    from sizewise.criterion import Criterion, Loss, WeightSchedule
     from sizewise.decisions.decide import decide
     from sizewise.decisions.decision import Decision
     from sizewise.decisions.fit import fit_decision
@@ -59,6 +59,7 @@ __all__ = [
     "SizeKL",
     "SizeL1",
     "Tversky",
+    "WeightSchedule",
     "check",
     "decide",
     "fit_decision",
@@ -74,6 +75,7 @@ _HOMES = {
     "Decision": "decisions.decision",
     "DeepSupervision": "deep_supervision",
     "Loss": "criterion",
+    "WeightSchedule": "criterion",
     "RegionStats": "stats",
     "check": "stats.kernels.label_errors",
     "decide": "decisions.decide",

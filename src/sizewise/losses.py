@@ -1,28 +1,46 @@
-"""The paper's losses by name."""
+"""Losses by name: the paper's, and CE with Jaccard."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from sizewise.checks import check_weight, closest
 from sizewise.criterion import Criterion, Loss
-from sizewise.terms import BalancedCrossEntropy, CrossEntropy, Dice, DiceBias, Focal, LogDice, SizeKL, SizeL1
+from sizewise.terms import BalancedCrossEntropy, CrossEntropy, Dice, DiceBias, Focal, Jaccard, LogDice, SizeKL, SizeL1
 from sizewise.terms.term import Term
 
-# name: (the main term, λ, the term that λ weighs)
-NAMED_LOSSES: dict[str, tuple[type[Term], float | None, type[Term] | None]] = {
-    "CE": (CrossEntropy, None, None),
-    "WCE": (BalancedCrossEntropy, None, None),
-    "FL": (Focal, None, None),
-    "Dice": (Dice, None, None),
-    "LogDice": (LogDice, None, None),
-    "DiceCE": (CrossEntropy, 0.1, Dice),
-    "LogDiceCE": (CrossEntropy, 0.1, LogDice),
-    "DiceFL": (Focal, 0.1, Dice),
-    "LogDiceFL": (Focal, 0.1, LogDice),
-    "DBCE": (CrossEntropy, 0.01, DiceBias),
-    "RCE-L1": (CrossEntropy, 1.0, SizeL1),
-    "RCE-KL": (CrossEntropy, 0.1, SizeKL),
-    "RFL-L1": (Focal, 1.0, SizeL1),
-    "RFL-KL": (Focal, 0.1, SizeKL),
+
+@dataclass(frozen=True)
+class NamedLoss:
+    """What a name stands for: ``main_weight`` · main + ``weight`` · second."""
+
+    main: type[Term]
+    weight: float | None = None
+    second: type[Term] | None = None
+    main_weight: float = 1.0
+    second_options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> tuple[type[Term], ...]:
+        """The classes of its terms."""
+        return (self.main,) if self.second is None else (self.main, self.second)
+
+
+NAMED_LOSSES: dict[str, NamedLoss] = {
+    "CE": NamedLoss(CrossEntropy),
+    "WCE": NamedLoss(BalancedCrossEntropy),
+    "FL": NamedLoss(Focal),
+    "Dice": NamedLoss(Dice),
+    "LogDice": NamedLoss(LogDice),
+    "DiceCE": NamedLoss(CrossEntropy, 0.1, Dice),
+    "LogDiceCE": NamedLoss(CrossEntropy, 0.1, LogDice),
+    "DiceFL": NamedLoss(Focal, 0.1, Dice),
+    "LogDiceFL": NamedLoss(Focal, 0.1, LogDice),
+    "DBCE": NamedLoss(CrossEntropy, 0.01, DiceBias),
+    "RCE-L1": NamedLoss(CrossEntropy, 1.0, SizeL1),
+    "RCE-KL": NamedLoss(CrossEntropy, 0.1, SizeKL),
+    "RFL-L1": NamedLoss(Focal, 1.0, SizeL1),
+    "RFL-KL": NamedLoss(Focal, 0.1, SizeKL),
+    "JaccardCE": NamedLoss(CrossEntropy, 0.75, Jaccard, main_weight=0.25, second_options={"absent": "skip"}),
 }
 ALIASES = {"RCE": "RCE-L1", "RFL": "RFL-L1"}
 
@@ -32,7 +50,7 @@ def loss_names() -> tuple[str, ...]:
 
     >>> import sizewise as sw
     >>> len(sw.loss_names()), "RCE-L1" in sw.loss_names()
-    (14, True)
+    (15, True)
     """
     return tuple(NAMED_LOSSES)
 
@@ -54,13 +72,13 @@ def loss(
     target: Any = None,
     pixels: str | None = None,
 ) -> Loss:
-    """One of the paper's losses, with its defaults.
+    """A loss by name, with its defaults.
 
     Every option goes to each term that has it (``None``: the term's own default); one that no term has is an error.
 
     Args:
         name: "CE", "WCE", "FL", "Dice", "LogDice", "DiceCE", "LogDiceCE", "DiceFL", "LogDiceFL", "DBCE", "RCE-L1" (also
-            "RCE"), "RCE-KL", "RFL-L1" (also "RFL"), "RFL-KL".
+            "RCE"), "RCE-KL", "RFL-L1" (also "RFL"), "RFL-KL", "JaccardCE".
         weight: λ, the weight of the second term.
         ignore_index: the label of pixels without a label.
         activation: ``"softmax"`` or ``"sigmoid"``.
@@ -80,8 +98,10 @@ def loss(
     Loss(CrossEntropy() + SizeL1())
     >>> sw.loss("DiceCE", weight=1.0, ignore_index=255, classes="foreground")
     Loss(CrossEntropy(classes='foreground') + Dice(classes='foreground'), ignore_index=255)
+    >>> sw.loss("JaccardCE")
+    Loss(0.25 * CrossEntropy() + 0.75 * Jaccard(absent='skip'))
     """
-    main, default_weight, second = _find(name)
+    named = _find(name)
     given = {
         "class_weight": class_weight,
         "classes": classes,
@@ -95,29 +115,32 @@ def loss(
         "pixels": pixels,
     }
     given = {option: value for option, value in given.items() if value is not None}
-    kinds = (main,) if second is None else (main, second)
     for option in given:
-        if not any(option in kind.option_names() for kind in kinds):
-            own = sorted({one for kind in kinds for one in kind.option_names()})
+        if not any(option in kind.option_names() for kind in named.kinds):
+            own = sorted({one for kind in named.kinds for one in kind.option_names()})
             raise TypeError(f"loss {name!r}: no term of it has the option {option!r}; it takes {', '.join(own)}.")
     if weight is not None:
         weight = check_weight(f"loss {name!r}", weight)
-        if second is None:
+        if named.second is None:
             raise TypeError(
                 f"loss {name!r}: weight is λ, which weighs a second term, and this loss has one term only. Write "
-                f"{weight:g} * {main.__name__}() to scale it."
+                f"{weight:g} * {named.main.__name__}() to scale it."
             )
-    made: list[Criterion] = [
-        kind(**{option: value for option, value in given.items() if option in kind.option_names()}) for kind in kinds
-    ]
-    criterion = made[0]
-    if second is not None:
-        assert default_weight is not None
-        criterion = criterion + (default_weight if weight is None else weight) * made[1]
-    return Loss(criterion, ignore_index=ignore_index, activation=activation)
+    made: Criterion = _make(named.main, given)
+    if named.main_weight != 1:
+        made = named.main_weight * made
+    if named.second is not None:
+        assert named.weight is not None
+        second = _make(named.second, named.second_options | given)
+        made = made + (named.weight if weight is None else weight) * second
+    return Loss(made, ignore_index=ignore_index, activation=activation)
 
 
-def _find(name: Any) -> tuple[type[Term], float | None, type[Term] | None]:
+def _make(kind: type[Term], given: dict[str, Any]) -> Term:
+    return kind(**{option: value for option, value in given.items() if option in kind.option_names()})
+
+
+def _find(name: Any) -> NamedLoss:
     names = (*NAMED_LOSSES, *ALIASES)
     if not isinstance(name, str) or name not in names:
         raise ValueError(f"there is no loss {name!r}; the names are {', '.join(names)}.{closest(name, names)}")

@@ -62,7 +62,7 @@ def test_other_errors_keep_their_kind_and_are_translated_too():
 def test_train_has_an_option_for_every_setting_with_what_the_class_says_of_it():
     """A setting is written down once, in RunConfig."""
     flags, helps = option_flags(COMMANDS["train"].command), attribute_help(RunConfig)
-    settings = set(RunConfig.__dataclass_fields__) - {"loss_options"} | set(LOSS_OPTIONS)
+    settings = set(RunConfig.__dataclass_fields__) - {"loss_options", "definitions"} | set(LOSS_OPTIONS)
     assert settings == set(setting_types()) <= set(flags)
     hints = inspect.signature(COMMANDS["train"].command).parameters
     for name in settings - set(LOSS_OPTIONS):

@@ -24,7 +24,7 @@ OTHER = {
     "temperature": 2.5,
     "gamma": 0.0,
     "smooth": 1e-5,
-    "class_reduction": "mean",
+    "class_reduction": "sum",
     "scope": "image",
     "epochs": 7,
     "iterations": 3,
@@ -82,7 +82,7 @@ def test_the_environment_sets_and_the_name_tells(monkeypatch, capsys):
             monkeypatch.setenv(variable(name), str(value))
     found = search("nnUNetTrainerRCE")
     assert found.__name__ == (
-        "nnUNetTrainerRCE_weight0.3_temperature2.5_reductionmean_scopeimage_epochs7_iterations3_validations2"
+        "nnUNetTrainerRCE_weight0.3_temperature2.5_reductionsum_scopeimage_epochs7_iterations3_validations2"
     )
     assert f"nnUNetTrainerRCE is {found.__name__}" in capsys.readouterr().out
     trainer = build("nnUNetTrainerRCE")
@@ -90,11 +90,11 @@ def test_the_environment_sets_and_the_name_tells(monkeypatch, capsys):
     assert f"{found.__name__}__nnUNetPlans__2d" in trainer.output_folder
     criterion = trainer._build_loss().criterion.criterion
     assert float(criterion.weights["SizeL1"]) == 0.3
-    assert (criterion.parts["SizeL1"].temperature, criterion.parts["SizeL1"].class_reduction) == (2.5, "mean")
+    assert (criterion.parts["SizeL1"].temperature, criterion.parts["SizeL1"].class_reduction) == (2.5, "sum")
 
 
 def test_defaults_leave_the_name_alone(monkeypatch):
-    for name, value in {"weight": "1", "temperature": "10.0", "class_reduction": "sum", "epochs": "1000"}.items():
+    for name, value in {"weight": "1", "temperature": "10.0", "class_reduction": "mean", "epochs": "1000"}.items():
         monkeypatch.setenv(variable(name), value)
     assert search("nnUNetTrainerRCE").__name__ == "nnUNetTrainerRCE"
 

@@ -79,7 +79,7 @@ def check_folder_and_record(root):
     assert record["settings"] == {
         "weight": 0.5,
         "temperature": 10.0,
-        "class_reduction": "sum",
+        "class_reduction": "mean",
         "scope": "from the plans",
         "epochs": 1,
         "iterations": 2,

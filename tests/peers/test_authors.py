@@ -26,8 +26,8 @@ BINARY, MASK = CHANNELS[:, :1], PRESENT[:, :1]
 
 @pytest.mark.parametrize("labels", [LABELS, PARTLY], ids=["all valid", "ignored pixels"])
 def test_ce_l1(labels):
-    """Their mean over classes is our class_reduction="mean"; EPS moves a proportion by less than 1e-10."""
-    ours = sw.loss("RCE-L1", class_reduction="mean", ignore_index=IGNORED)
+    """Both are means over the classes; EPS moves a proportion by less than 1e-10."""
+    ours = sw.loss("RCE-L1", ignore_index=IGNORED)
     assert_same(
         "A1",
         lambda z: ours(z, labels),
@@ -36,8 +36,8 @@ def test_ce_l1(labels):
     )
 
 
-def test_l1_is_a_sum_in_the_paper_and_here():
-    ours = sw.SizeL1()
+def test_l1_is_a_sum_in_the_papers_equation():
+    ours = sw.SizeL1(class_reduction="sum")
     assert_differs("A2", lambda z: ours(z, LABELS), lambda z: l1(*class_proportions(z, LABELS)), LOGITS, by=0.3879)
     ratio = float(ours(LOGITS, LABELS)) / float(l1(*class_proportions(LOGITS, LABELS)))
     assert ratio == pytest.approx(4, rel=1e-8)  # K
@@ -46,9 +46,9 @@ def test_l1_is_a_sum_in_the_paper_and_here():
 @pytest.mark.parametrize(("logits", "labels"), [(BINARY, MASK), (CHANNELS, PRESENT)], ids=["binary", "multi-label"])
 def test_l1_of_sigmoid_channels_counts_the_foreground_once(logits, labels):
     """|p̂ − ŷ| is the same for both regions of a channel, so their mean is the foreground's alone."""
-    ours = sw.Loss(sw.SizeL1(class_reduction="mean"), activation="sigmoid")
+    ours = sw.Loss(sw.SizeL1(), activation="sigmoid")
     assert_same("A3", lambda z: ours(z, labels), lambda z: l1(*channel_proportions(z, labels)), logits)
-    double = sw.Loss(sw.SizeL1(), activation="sigmoid")
+    double = sw.Loss(sw.SizeL1(class_reduction="sum"), activation="sigmoid")
     assert float(double(logits, labels)) == pytest.approx(2 * float(ours(logits, labels)), rel=1e-12)
 
 
@@ -99,7 +99,7 @@ def test_multilabel_kl_has_both_regions_and_the_mean_over_channels():
 @pytest.mark.parametrize("labels", [LABELS, PARTLY], ids=["all valid", "ignored pixels"])
 def test_ce_db(labels):
     """One smooth for both images: with ε → 0 pixels it is theirs, up to EPS, as every class is somewhere predicted."""
-    ours = sw.loss("DBCE", weight=1.0, class_reduction="mean", smooth=1e-9, ignore_index=IGNORED)
+    ours = sw.loss("DBCE", weight=1.0, smooth=1e-9, ignore_index=IGNORED)
     assert_same(
         "A8",
         lambda z: ours(z, labels),
@@ -113,7 +113,7 @@ def test_db_of_an_absent_class_is_bounded_below_by_one_pixel():
     """Class 3 neither present nor predicted: log(EPS) there, log(1 / |Ω|) here."""
     logits, labels = LOGITS.clone(), LABELS.where(LABELS != 3, 0)
     logits[:, 3] = -100
-    ours = sw.DiceBias(class_reduction="mean", classes=[3])
+    ours = sw.DiceBias(classes=[3])
 
     def theirs(z):
         predicted, true = class_proportions(z, labels)
@@ -155,7 +155,7 @@ def test_an_image_without_labels_enters_no_mean():
     labels[1] = IGNORED
     predicted, true = class_proportions(LOGITS, labels)
     assert predicted[1].tolist() == true[1].tolist() == [1.0] * 4
-    ours = sw.Loss(sw.SizeL1(class_reduction="mean"), ignore_index=IGNORED)
+    ours = sw.Loss(sw.SizeL1(), ignore_index=IGNORED)
     assert_differs("A14", lambda z: ours(z, labels), lambda z: l1(*class_proportions(z, labels)), LOGITS, by=0.0553)
     assert float(ours(LOGITS, labels)) == pytest.approx(2 * float(l1(predicted, true)), rel=1e-8)
 

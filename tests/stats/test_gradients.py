@@ -91,7 +91,7 @@ def test_saturated_logits_reach_the_limit(form, channels, dtype, far):
         # class 0: I = 1, P = 1, T = 2; class 1: P = 1; every other class: 1 − ε/ε = 0
         (sw.Dice(), (1 - 3 / 4 + 1 - 1 / 2) / channels, zero),
         (sw.LogDice(), (math.log(4 / 3) + math.log(2)) / channels, zero),
-        (sw.SizeL1(), 0.5 + 0.5, zero),
+        (sw.SizeL1(), (0.5 + 0.5) / channels, zero),
         (sw.SizeKL(), math.log(2), zero),
     ]
     for term, value, gradient in cases:

@@ -114,4 +114,4 @@ def test_a_fork_gets_threads_of_its_own():
     )
     result = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
-    assert float(result.stdout) == pytest.approx(math.log(3) + 2 / 3 + 1 / 3 + 1 / 3)
+    assert float(result.stdout) == pytest.approx(math.log(3) + (2 / 3 + 1 / 3 + 1 / 3) / 3)

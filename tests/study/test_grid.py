@@ -36,6 +36,11 @@ def test_an_option_of_losses_goes_to_those_that_have_it():
     }
 
 
+def test_a_ramp_goes_to_the_losses_that_have_a_weight():
+    runs = plan_runs(study(losses=("CE", "RCE"), seeds=(0,), settings=(("ramp", "0.1:0.3"),)))
+    assert {run.config.loss: run.config.ramp for run in runs} == {"CE": "", "RCE": "0.1:0.3"}
+
+
 def test_runs_go_seed_by_seed_with_unique_names_and_the_study_s_settings():
     runs = plan_runs(study(settings=(("epochs", 3), ("size", "32x32"))))
     assert [(run.config.seed, run.config.loss) for run in runs] == [(0, "CE"), (0, "RCE"), (1, "CE"), (1, "RCE")]

@@ -65,7 +65,13 @@ def test_sigmoid_channels_are_averaged_and_selected():
     assert of(sw.Dice(classes=[1])) == near(2 / 3)
     # An absent foreground leaves channel 1 without a class: its value is 0, and it still is one of two channels.
     assert of(sw.Dice(absent="skip")) == near(2 / 7 / 2)
-    # (2,) for every channel, (C, 2) for each; they scale a sum, foreground only
-    assert of(sw.Dice(class_reduction="sum", class_weight=[5.0, 3.0])) == near((3 * 2 / 7 + 3 * 2 / 3) / 2)
+    # (C, 2) weighs the channels by their foreground's; (2,) gives each the same, so it has no effect
     weights = [[5.0, 3.0], [5.0, 1.0]]
-    assert of(sw.Dice(class_reduction="sum", class_weight=weights)) == near((3 * 2 / 7 + 2 / 3) / 2)
+    for reduction in ("mean", "sum"):
+        assert of(sw.Dice(class_reduction=reduction, class_weight=[5.0, 3.0])) == near((2 / 7 + 2 / 3) / 2)
+        assert of(sw.Dice(class_reduction=reduction, class_weight=weights)) == near((3 * 2 / 7 + 2 / 3) / 4)
+    assert of(sw.Dice(class_weight=weights, classes=[1])) == near(2 / 3)
+    assert of(sw.Dice(class_weight=[[1.0, 0.0], [1.0, 0.0]])) == 0
+    for term in (sw.LogDice, sw.Tversky, sw.Jaccard, sw.DiceBias):
+        first, second = (of(term(classes=[channel])) for channel in (0, 1))
+        assert of(term(class_weight=[[1.0, 100.0], [1.0, 1.0]])) == near((100 * first + second) / 101)

@@ -28,3 +28,22 @@ def test_a_vanished_class_meets_the_smallest_normal_number():
         wanted = 0.75 * math.log(0.75) + 0.25 * (math.log(0.25) - math.log(torch.finfo(dtype).tiny))
         got = sw.SizeKL()(logits.to(dtype), target).item()
         assert abs(got - wanted) < 1e-5
+
+
+def test_a_choice_of_classes_aims_at_the_true_sizes():
+    """True sizes .75/.14/.11, the foreground alone: smallest where p̂ = t, not where the foreground takes it all."""
+    target = torch.tensor([0] * 75 + [1] * 14 + [2] * 11)[None]
+    truth = torch.tensor([0.75, 0.14, 0.11])
+    for options in ({"classes": "foreground"}, {"classes": [1]}, {"class_weight": [1.0, 5.0, 2.0]}):
+        term = sw.SizeKL(temperature=1, **options)
+
+        def at(shares, term=term):
+            logits = torch.tensor(shares).log().view(1, 3, 1).expand(1, 3, 100).clone().requires_grad_()
+            loss = term(logits, target)
+            return loss.item(), torch.autograd.grad(loss, logits)[0].abs().max().item()
+
+        value, slope = at(truth.tolist())
+        assert abs(value) < 1e-6
+        assert slope < 1e-6
+        for other in ([0.0001, 0.55, 0.4499], [0.8, 0.1, 0.1], [0.6, 0.2, 0.2], [0.74, 0.13, 0.13]):
+            assert at(other)[0] > 1e-5

@@ -125,8 +125,9 @@ def test_the_slopes_are_the_derivatives(pair, smooth):
 def test_towards_an_empty_region_kl_grows_steep_and_l1_does_not(share, target):
     predicted, target = torch.tensor([share], dtype=torch.float64), torch.tensor([target], dtype=torch.float64)
     assert float(theory.size_l1_slope(predicted, target)) == -1
-    close(theory.size_kl_slope(predicted, target) * predicted, -target)  # so it doubles whenever the share halves
-    assert theory.size_kl_slope(predicted, target) <= -target / 1e-3
+    slope = theory.size_kl_slope(predicted, target)
+    close((slope - 1) * predicted, -target)  # so it doubles whenever the share halves, but for the 1
+    assert slope <= 1 - target / 1e-3
     assert theory.dice_bias_slope(predicted, target) <= 1 / target  # bounded, and of the other sign
 
 
@@ -135,7 +136,7 @@ def test_an_empty_region_has_a_finite_slope_of_kl():
     slope = theory.size_kl_slope(empty, target)
     assert slope.isfinite().all()
     assert slope[1] < -1e37
-    assert float(slope[2]) == 0
+    assert float(slope[2]) == 1  # neither aimed at nor drawn: as steep as for every class without a target
 
 
 def test_a_negative_smoothing_is_an_error():

@@ -70,7 +70,7 @@ def test_what_comes_from_outside_counts_for_nothing():
     assert (augment(images, kept, identity(2), NO_COLOUR)[1] == UNLABELLED).all()
 
 
-@pytest.mark.parametrize(("word", "dims"), [("picture", 2), ("street", 2), ("volume", 3)])
+@pytest.mark.parametrize(("word", "dims"), [("picture", 2), ("any-way-up", 2), ("street", 2), ("volume", 3)])
 def test_image_and_labels_move_together_under_every_draw(word, dims):
     """A binary image is its own label map: away from its edges both must agree."""
     shape = (24,) * dims
@@ -84,6 +84,16 @@ def test_image_and_labels_move_together_under_every_draw(word, dims):
     assert clear.float().mean() > 0.5
     assert torch.equal((moved > 0.5)[clear], (labels == 1)[clear])
     assert len({tuple(one.flatten().tolist()) for one in labels}) > 8
+
+
+def test_upright_pictures_stay_upright():
+    def vertical(word):
+        size = np.array([30, 40])
+        return draw_motions(np.random.default_rng(0), AUGMENTATIONS[word], 200, size, np.ones(2))[:, 1, 1]
+
+    assert (vertical("picture") > 0.7).all()  # cos 15° over the largest scale
+    assert (vertical("street") > 0.6).all()
+    assert 60 < (vertical("any-way-up") < 0).sum() < 140
 
 
 def test_rotations_keep_lengths_in_millimetres():

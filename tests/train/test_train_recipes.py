@@ -6,7 +6,7 @@ from data.layouts.kvasir_seg import write_kvasir_seg
 
 from sizewise.errors import BadInput
 from sizewise.train.config import RunConfig
-from sizewise.train.recipes import RECIPES, recipe_settings
+from sizewise.train.recipes import recipe_settings
 from sizewise.train.resolve import resolve
 
 
@@ -24,18 +24,8 @@ PROTOCOLS = {
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_papers_protocols(name):
-    config = RunConfig(data="d", **recipe_settings(name, loss="CE"))
+    config = RunConfig(data="d", **recipe_settings(name))
     assert {setting: getattr(config, setting) for setting in PROTOCOLS[name]} == PROTOCOLS[name]
-    assert config.loss_options == ()
-
-
-@pytest.mark.parametrize("name", RECIPES)
-@pytest.mark.parametrize(
-    ("loss", "has_mean"), [("RCE", True), ("RFL-L1", True), ("DBCE", True), ("RCE-KL", False), ("Dice", False)]
-)
-def test_the_papers_weights_belong_to_the_mean_over_classes(name, loss, has_mean):
-    expected = (("class_reduction", "mean"),) if has_mean and name in PROTOCOLS else ()
-    assert recipe_settings(name, loss=loss)["loss_options"] == expected
 
 
 def test_data_sets_choose_their_recipe(tmp_path):
@@ -50,4 +40,4 @@ def test_data_sets_choose_their_recipe(tmp_path):
 
 def test_an_unknown_recipe():
     with pytest.raises(BadInput, match=r"`recipe` must be one of demo, .* got 'polyps'. Did you mean 'polyp'\?"):
-        recipe_settings("polyps", loss="CE")
+        recipe_settings("polyps")

@@ -5,7 +5,7 @@ import pytest
 from data.layouts.cityscapes import write_cityscapes
 from data.layouts.decathlon_layout import write_pancreas
 from data.layouts.idrid import write_idrid
-from data.layouts.image_folder import write_multiclass_folder
+from data.layouts.image_folder import write_image_folder, write_multiclass_folder
 from data.layouts.kvasir_seg import write_kvasir_seg
 from data.layouts.retinal_lesions import write_retinal_lesions
 
@@ -21,9 +21,30 @@ def test_the_users_words_are_on_top_of_the_recipe(tmp_path):
     config = resolve(given, datasets=opened).config
     assert (config.recipe, config.epochs, config.learning_rate, config.size) == ("polyp", 3, 1e-4, (352, 352))
     assert config.model == "unet-resnet50"
-    assert dict(config.loss_options) == {"class_reduction": "mean"}
     config = resolve({"data": str(data), "loss_options": (("temperature", 5.0),)}, datasets=opened).config
-    assert dict(config.loss_options) == {"class_reduction": "mean", "temperature": 5.0}
+    assert dict(config.loss_options) == {"temperature": 5.0}
+
+
+def test_pictures_keep_their_proportions_unless_a_size_is_given(tmp_path):
+    data = write_image_folder(tmp_path / "data")  # 24 × 32
+    opened = OpenDatasets()
+    for given, size in (
+        ({}, (352, 480)),  # 352 · 32 / 24 = 469, in steps of 32
+        ({"recipe": "any-way-up"}, (352, 480)),
+        ({"recipe": "polyp"}, (352, 352)),  # the paper's protocol
+        ({"size": (64, 96)}, (64, 96)),
+    ):
+        assert resolve({"data": str(data), **given}, datasets=opened).config.size == size
+
+
+def test_a_ramp_is_checked_before_any_training():
+    for given, sentence in (
+        ({"ramp": "0.3"}, r"`ramp` must be two shares of the training, as 0.1:0.3, got '0.3'"),
+        ({"ramp": "0.3:0.1"}, r"`ramp=0.3:0.1`: .* 0 <= start < end <= 1"),
+        ({"ramp": "0:1", "loss": "CE"}, r"`ramp=0:1`: .* must have a second term"),
+    ):
+        with pytest.raises(BadInput, match=sentence):
+            resolve({"data": "synthetic", **given})
 
 
 def test_a_network_without_an_encoder_has_no_encoder_weights(tmp_path):

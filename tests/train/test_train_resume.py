@@ -20,7 +20,7 @@ from sizewise.train.checkpoint import load_checkpoint, save_checkpoint
 from sizewise.train.resolve import resolve
 from sizewise.train.task import make_model
 
-SETTINGS = {"epochs": 3, "augment": "picture", "schedule": "plateau", "patience": 0, "batch_size": 2}
+SETTINGS = {"epochs": 3, "ramp": "0.2:0.7", "augment": "picture", "schedule": "plateau", "patience": 0, "batch_size": 2}
 
 # One process: it trains, and says on stdout when a file is about to be saved.
 CHILD = """

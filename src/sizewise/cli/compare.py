@@ -18,6 +18,9 @@ def command(
     temperatures: Annotated[str, typer.Option(help="values of τ for size terms (default: 10)")] = "",
     models: Annotated[str, typer.Option(help="as fpn-resnet50,unet-resnet50 (default: the recipe's)")] = "",
     reference: Annotated[str, typer.Option(help="the loss that others are compared with (default: the first)")] = "",
+    ramp: Annotated[
+        str | None, typer.Option(help="λ grows from 0 to its value between two shares of the training, as 0.1:0.3")
+    ] = None,
     study: Annotated[Path | None, typer.Option(help="a YAML file with these and `settings:`")] = None,
     setting: Annotated[list[str] | None, typer.Option(help="of every run, as epochs=20 or size=352x352")] = None,
     out: Annotated[Path, typer.Option(help="the study folder; a study there is continued or added to")] = Path("study"),
@@ -47,7 +50,7 @@ def command(
         "temperatures": temperatures,
         "models": models,
         "reference": reference,
-        "settings": tuple(setting or ()),
+        "settings": (*(setting or ()), *([f"ramp={ramp}"] if ramp else [])),
     }
     outcome = compare(
         parse_study(given, study),

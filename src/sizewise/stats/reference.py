@@ -149,7 +149,7 @@ class Input:
                 labelled = y != self.ignore_index
                 valid = labelled if kept is None else kept & labelled
             if not checked:
-                check_labels(y, valid, self.regions, self.ignore_index, self.target.dtype)
+                check_labels(y, valid, self.regions, self.ignore_index, self.target)
         masks = Masks(shape, valid, kept, self.unlabelled)
         if self.regions > 2:
             return MulticlassChunk(z, y, masks, scratch)

@@ -4,12 +4,11 @@ import torch
 from torch import Tensor
 
 TOLERANCE = 1e-3
+WHITE = 255  # the foreground of masks that are stored as images; also a common label of pixels without one
 
 
-def check_labels(
-    labels: Tensor, valid: Tensor | None, regions: int, ignore_index: int | None, dtype: torch.dtype
-) -> None:
-    """Raise if a valid pixel has a label outside [0, K); ``dtype`` is what they had before they became int64."""
+def check_labels(labels: Tensor, valid: Tensor | None, regions: int, ignore_index: int | None, target: Tensor) -> None:
+    """Raise if a valid pixel of a chunk has a label outside [0, K); ``target`` is what it was taken from."""
     if labels.numel() == 0:
         return
     lowest, highest = labels.aminmax()
@@ -20,16 +19,26 @@ def check_labels(
         outside &= valid
     if bool(outside.any()):
         value = int(labels[outside][0])
-        raise ValueError(label_sentence(value % 2**64 if dtype == torch.uint64 else value, regions, ignore_index))
+        value = value % 2**64 if target.dtype == torch.uint64 else value
+        is_mask = value == WHITE and bool(((target == 0) | (target == WHITE)).all())
+        raise ValueError(label_sentence(value, regions, ignore_index, is_mask))
 
 
-def label_sentence(value: int, regions: int, ignore_index: int | None) -> str:
-    """What a label outside the classes gets to hear."""
-    return (
+def label_sentence(value: int, regions: int, ignore_index: int | None, is_mask: bool | None = None) -> str:
+    """What a label outside the classes gets to hear; ``is_mask``: whether there is 0 and 255 alone, if that is known.
+
+    To ignore 255 where it is the foreground of a mask would delete the foreground.
+    """
+    wrong = (
         f"target has the label {value}, but there are K = {regions} classes, so labels must be 0 to "
-        f"{regions - 1}; ignore_index is {ignore_index}. If {value} marks pixels without a label, pass "
-        f"ignore_index={value}."
+        f"{regions - 1}; ignore_index is {ignore_index}."
     )
+    ignore = f" If {value} marks pixels without a label, pass ignore_index={value}."
+    if regions != 2 or value != WHITE or is_mask is False:
+        return wrong + ignore
+    if is_mask:
+        return f"{wrong} All labels are 0 or 255, as in a mask that was saved as an image: pass target // 255."
+    return f"{wrong} If this is a mask of 0 and 255, pass target // 255.{ignore}"
 
 
 def check_probabilities(probabilities: Tensor, kept: Tensor | None) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sizewise.data.dataset import Dataset
-from sizewise.losses import loss
+from sizewise.losses import ALIASES, NAMED_LOSSES, loss
 from sizewise.study.study_config import StudyConfig
 from sizewise.terms.term import Term
 from sizewise.train.config import RunConfig
@@ -49,17 +49,29 @@ def plan_runs(study: StudyConfig, datasets: OpenDatasets | None = None) -> list[
     datasets = datasets or OpenDatasets()
     settings = run_settings(dict(study.settings))
     settings.pop("loss_options", None)  # each loss takes those that it has
+    ramp = settings.pop("ramp", "")
     runs = []
     for data in study.data:
         for model in study.models or (None,):
             base = settings | {"data": data} | ({"model": model} if model else {})
             for seed in study.seeds:
                 for options in loss_settings(study):
-                    run = resolve(base | options | {"seed": seed}, datasets=datasets)
+                    ramped = {"ramp": ramp} if ramp and has_weight(options["loss"]) else {}
+                    run = resolve(base | options | ramped | {"seed": seed}, datasets=datasets)
                     if run.dataset.spatial_dims == 3:  # found from the data by the first run: once is enough
                         base |= {"patch": run.config.patch, "spacing": run.config.spacing}
                     runs.append(PlannedRun(run_name(run.config, run.dataset.name), run))
     return runs
+
+
+def has_weight(name: str) -> bool:
+    """Whether a loss has a λ.
+
+    >>> has_weight("CE"), has_weight("RCE")
+    (False, True)
+    """
+    named = NAMED_LOSSES.get(ALIASES.get(name, name))
+    return named is not None and named.weight is not None
 
 
 def loss_settings(study: StudyConfig) -> list[dict[str, Any]]:

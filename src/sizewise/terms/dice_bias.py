@@ -18,7 +18,7 @@ def dice_bias(size: Tensor, count: Tensor, pixels: Tensor, *, smooth: float) -> 
 
 
 class DiceBias(RegionTerm):
-    """Dice's region-size bias, the mean over images of Σ_k log((P_k + T_k + ε) / |Ω|), with tempered sizes P.
+    """Dice's region-size bias, the mean over classes, then images, of log((P_k + T_k + ε) / |Ω|), P tempered.
 
     It is concave: it pulls towards one region that takes everything. The paper uses it with a small weight.
 
@@ -29,14 +29,15 @@ class DiceBias(RegionTerm):
         classes: ``"all"``, ``"foreground"`` or a list of ids.
         class_weight: one weight per class.
         absent: ``"include"`` or ``"skip"`` classes without a pixel in the scope.
-        class_reduction: ``"sum"`` as in the paper's equation, or ``"mean"`` as in its released code.
+        class_reduction: ``"mean"`` as in the paper's released code, which its λ belong to, or ``"sum"`` as in its
+            equation.
 
     A sigmoid channel's value is that of its foreground.
 
     >>> import torch, sizewise as sw
     >>> target = torch.tensor([[[0, 0, 1, 1]]])
-    >>> round(float(sw.DiceBias()(torch.zeros(1, 2, 1, 4), target)), 4)  # 2 log((2 + 2 + 1) / 4)
-    0.4463
+    >>> round(float(sw.DiceBias()(torch.zeros(1, 2, 1, 4), target)), 4)  # log((2 + 2 + 1) / 4)
+    0.2231
     """
 
     foreground_alone = True
@@ -50,7 +51,7 @@ class DiceBias(RegionTerm):
         classes: Classes = "all",
         class_weight: Any = None,
         absent: str = "include",
-        class_reduction: str = "sum",
+        class_reduction: str = "mean",
     ) -> None:
         super().__init__(
             scope=scope,

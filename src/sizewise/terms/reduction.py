@@ -20,7 +20,8 @@ class ClassChoice(Module):
     Args:
         where: the term's name, for messages.
         classes: ``"all"``, ``"foreground"`` (all but class 0; with sigmoid, every channel), or a list of ids.
-        class_weight: (K,) for softmax; (2,) or (C, 2) for sigmoid.
+        class_weight: (K,) for softmax; (2,) or (C, 2) for sigmoid, where a term that sees the foreground alone weighs
+            the channels by their foreground's.
     """
 
     class_weight: Tensor | None
@@ -108,9 +109,14 @@ def reduce_classes(
     return total, None if used is None else used.any(-1)
 
 
-def mean_over_images(values: Tensor, counted: Tensor) -> Tensor:
-    """The mean of (N,) values over the images that count, 0 if none does; of (N, C), then the mean over channels."""
+def mean_over_images(values: Tensor, counted: Tensor, channel_weight: Tensor | None = None) -> Tensor:
+    """The mean of (N,) values over the images that count, 0 if none does; of (N, C), then the mean over channels.
+
+    With (C,) weights the latter is Σ_c w_c x_c / Σ_c w_c.
+    """
     mean = values.where(counted, 0).sum(0) / counted.sum(0).clamp(min=1)
+    if channel_weight is not None:
+        return (channel_weight * mean).sum() / or_one(channel_weight.sum())
     return mean.mean() if mean.dim() else mean
 
 

@@ -17,7 +17,7 @@ PIXELS = ("valid", "all")
 
 
 class SizeTerm(RegionTerm):
-    """A penalty on p̂_k = Σ_i softmax(τ z_i)_k / |Ω| for each region, by default summed over classes.
+    """A penalty on p̂_k = Σ_i softmax(τ z_i)_k / |Ω| for each region.
 
     Args:
         temperature: τ > 0, a factor on the logits; 10 makes proportions of confident decisions.

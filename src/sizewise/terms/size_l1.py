@@ -12,7 +12,7 @@ def size_l1(predicted: Tensor, target: Tensor) -> Tensor:
 
 
 class SizeL1(SizeTargetTerm):
-    """L1 size penalty, the mean over images of Σ_k |p̂_k − t_k|.
+    """L1 size penalty, the mean over classes, then images, of |p̂_k − t_k|.
 
     Its gradient keeps the same strength however small the predicted region, so that a missed structure is still pulled.
 
@@ -24,12 +24,13 @@ class SizeL1(SizeTargetTerm):
         classes: ``"all"``, ``"foreground"`` or a list of ids.
         class_weight: one weight per class.
         absent: ``"include"`` or ``"skip"`` classes without a pixel in the scope.
-        class_reduction: ``"sum"`` as in the paper's equation, or ``"mean"`` as in its released code.
+        class_reduction: ``"mean"`` as in the paper's released code, which its λ belong to, or ``"sum"`` as in its
+            equation.
 
     >>> import torch, sizewise as sw
     >>> target = torch.tensor([[[0, 0, 0, 1]]])
-    >>> float(sw.SizeL1()(torch.zeros(1, 2, 1, 4), target))  # |0.5 − 0.75| + |0.5 − 0.25|
-    0.5
+    >>> float(sw.SizeL1()(torch.zeros(1, 2, 1, 4), target))  # (|0.5 − 0.75| + |0.5 − 0.25|) / 2
+    0.25
     """
 
     def per_region(self, stats: RegionStats, images: RegionStats) -> Tensor:

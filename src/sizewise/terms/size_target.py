@@ -27,7 +27,7 @@ class SizeTargetTerm(SizeTerm):
         classes: Classes = "all",
         class_weight: Any = None,
         absent: str = "include",
-        class_reduction: str = "sum",
+        class_reduction: str = "mean",
     ) -> None:
         super().__init__(
             temperature=temperature,

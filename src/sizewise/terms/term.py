@@ -111,17 +111,21 @@ class RegionTerm(Term):
         scoped = stats.scoped(self.scope)
         values = self.per_region(scoped, stats)
         weight = self.choice.weight_like(values, stats.sigmoid)
+        weight = None if weight is None else self.chosen(weight, stats)
+        channel_weight = None
+        if weight is not None and stats.sigmoid and self.foreground_alone:
+            channel_weight, weight = weight.squeeze(-1), None  # one region a channel: nothing to weigh within it
         used = self.present(scoped) if self.absent == "skip" else None
         per_image, any_left = reduce_classes(
             self.chosen(values, stats),
-            None if weight is None else self.chosen(weight, stats),
+            weight,
             None if used is None else self.chosen(used, stats),
             self.class_reduction,
         )
         counted = self.choice.select_channels(self.image_pixels(scoped), stats.sigmoid) > 0
         if any_left is not None:
             counted = counted & any_left
-        return mean_over_images(per_image, counted)
+        return mean_over_images(per_image, counted, channel_weight)
 
     def chosen(self, values: Tensor, stats: RegionStats) -> Tensor:
         """The regions of ``values`` that this term looks at."""

@@ -9,7 +9,6 @@ from sizewise.checks import check_number
 from sizewise.stats.region_stats import RegionStats
 from sizewise.terms.dice_bias import dice_bias
 from sizewise.terms.reduction import or_one
-from sizewise.terms.size_kl import size_kl
 from sizewise.theory.proportions import proportions
 from sizewise.theory.size_bias import dice_bias_slope, size_kl_slope
 
@@ -110,9 +109,9 @@ def cross_entropy_parts(stats: RegionStats) -> Parts:
     log_predicted = predicted.clamp(min=torch.finfo(predicted.dtype).tiny).log()
     return Parts(
         matching=stats.nll / or_one(stats.pixels).unsqueeze(-1) + true * log_predicted,
-        bias=size_kl(predicted, true),
+        bias=torch.xlogy(true, true) - true * log_predicted,
         constant=torch.special.entr(true),
-        slope=size_kl_slope(predicted, true),
+        slope=size_kl_slope(predicted, true) - 1,
     )
 
 

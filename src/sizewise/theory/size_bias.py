@@ -77,10 +77,10 @@ def size_l1_slope(predicted: Tensor, target: Tensor) -> Tensor:
 
 
 def size_kl_slope(predicted: Tensor, target: Tensor) -> Tensor:
-    r"""∂/∂p̂_k of the KL size penalty t_k log(t_k / p̂_k): −t_k / p̂_k, without bound as p̂_k goes to 0.
+    r"""∂/∂p̂_k of the KL size penalty t_k log(t_k / p̂_k) − t_k + p̂_k: 1 − t_k / p̂_k, without bound as p̂_k goes to 0.
 
-    The bias of cross-entropy has the same slope. p̂_k = 0 counts as the smallest normal number, so the result is finite,
-    and 0 where t_k = 0.
+    The slope of cross-entropy's bias is smaller by 1 in every region; where proportions sum to 1, that pulls the same.
+    p̂_k = 0 counts as the smallest normal number, so the result is finite, and 1 where t_k = 0.
 
     Args:
         predicted: p̂, with the regions on the last axis.
@@ -89,8 +89,8 @@ def size_kl_slope(predicted: Tensor, target: Tensor) -> Tensor:
     >>> import torch, sizewise as sw
     >>> target = torch.tensor([0.75, 0.25])
     >>> sw.theory.size_kl_slope(torch.tensor([0.5, 0.5]), target).tolist()
-    [-1.5, -0.5]
+    [-0.5, 0.5]
     >>> sw.theory.size_kl_slope(torch.tensor([0.9990234375, 0.0009765625]), target)[1].item()  # 1/1024 predicted
-    -256.0
+    -255.0
     """
-    return -target / predicted.clamp(min=torch.finfo(predicted.dtype).tiny)
+    return 1 - target / predicted.clamp(min=torch.finfo(predicted.dtype).tiny)

@@ -39,7 +39,10 @@ class Augmentation:
 AUGMENTATIONS = {
     "none": Augmentation(),
     "flip": Augmentation(flip=(1, 2)),
-    "picture": Augmentation(flip=(1, 2), rotate=90, scale=1.4, colour=0.4),
+    # pictures with an upright: what stays plausible for a street, a room, a plant
+    "picture": Augmentation(flip=(1,), rotate=15, scale=1.25, colour=0.2),
+    # pictures without one, as of polyps, cells, skin, the retina: every way up is as likely as any other
+    "any-way-up": Augmentation(flip=(1, 2), rotate=90, scale=1.4, colour=0.4),
     "street": Augmentation(flip=(1,), scale=1.5, colour=0.3),
     # no flips: left and right, front and back are classes of their own in many volumes
     "volume": Augmentation(rotate=15, scale=1.25, colour=0.2),

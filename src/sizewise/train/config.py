@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from sizewise.errors import BadInput
 
 LARGEST_SEED = 2**32 - 1
+DEFINITIONS = 2  # raised when equal settings come to mean another computation; 1: SizeL1 and DiceBias were sums
 LEAST = {"epochs": 1, "batch_size": 1, "validate_every": 1, "steps_per_epoch": 0, "patience": 0}
 NOT_NEGATIVE = ("minimum_learning_rate", "momentum", "weight_decay", "clip_norm", "power", "nsd_tolerance")
 
@@ -28,6 +29,7 @@ class RunConfig:
         encoder_weights: none, imagenet, or a file.
         loss: a name that `sizewise losses` lists.
         weight: λ of the loss's second term. None is the loss's own default.
+        ramp: λ grows from 0 to its value between two shares of the training, as 0.1:0.3. Empty: λ all the time.
         loss_options: further options of ``sizewise.loss``, as (name, value) pairs.
         activation: softmax, or sigmoid, which makes a binary problem one channel, where Dice-type terms see the
             foreground alone. "auto" is the data set's.
@@ -39,7 +41,7 @@ class RunConfig:
         spacing: volumes are resampled to it, in mm, as 1.5x1.5x2; `stored` keeps them.
         patch: training sees crops of this size, as 96x96x64; `stored` is the whole image.
         oversample: the share of each batch whose crops are centred on a foreground pixel.
-        augment: none, flip, picture, street or volume.
+        augment: none, flip, picture (upright), any-way-up, street or volume.
         epochs: how many.
         steps_per_epoch: 0 is as many as one pass over the training cases takes.
         batch_size: over all devices.
@@ -56,6 +58,7 @@ class RunConfig:
         validate_every: epochs between validations. The last epoch is always validated.
         precision: float32 or bfloat16 (mixed). "auto" is bfloat16 on a GPU that has it.
         nsd_tolerance: in mm, or pixels where the spacing is unknown.
+        definitions: what the words mean, so that no old run passes for a new one. Not for users to set.
     """
 
     data: str
@@ -68,6 +71,7 @@ class RunConfig:
     encoder_weights: str = "none"
     loss: str = "RCE"
     weight: float | None = None
+    ramp: str = ""
     loss_options: tuple[tuple[str, Any], ...] = ()
     activation: Literal["auto", "softmax", "sigmoid"] = "auto"
     seed: int = 0
@@ -77,7 +81,7 @@ class RunConfig:
     spacing: tuple[float, ...] = ()
     patch: tuple[int, ...] = ()
     oversample: float = 0.0
-    augment: Literal["none", "flip", "picture", "street", "volume"] = "flip"
+    augment: Literal["none", "flip", "picture", "any-way-up", "street", "volume"] = "flip"
     epochs: int = 10
     steps_per_epoch: int = 0
     batch_size: int = 8
@@ -93,6 +97,7 @@ class RunConfig:
     validate_every: int = 1
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     nsd_tolerance: float = 1.0
+    definitions: int = DEFINITIONS
 
     def __post_init__(self) -> None:
         self._normalise()
@@ -155,6 +160,7 @@ class RunConfig:
         values = json.loads(text)
         if not isinstance(values, dict):
             raise TypeError(f"wanted settings by name, got {type(values).__name__}")
+        values.setdefault("definitions", 1)
         known = {field.name for field in fields(RunConfig)}
         if unknown := sorted(set(values) - known):
             raise BadInput(

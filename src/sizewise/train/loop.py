@@ -56,8 +56,12 @@ def train(
         if setup.captured and setup.step.replay is None:
             setup.step.capture()
             setup.batches.begin(plan)
-        for rate in track(rates, what=f"Epoch {epoch}/{config.epochs}") if fabric.is_global_zero else rates:
+        numbered = enumerate(rates, start=(epoch - 1) * len(rates))
+        what = f"Epoch {epoch}/{config.epochs}"
+        for number, rate in track(numbered, what=what, total=len(rates)) if fabric.is_global_zero else numbered:
             set_learning_rates(state.optimizer, rate)
+            if setup.weights is not None:
+                setup.weights.at(number / (config.epochs * len(rates)))
             setup.step.run()
         losses = setup.step.epoch_means(len(plan.cases))
         check_finite(losses, epoch=epoch, folder=folder)

@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 
 from sizewise.criterion import Loss
-from sizewise.data.dataset import Dataset
+from sizewise.data.dataset import Dataset, Image
 from sizewise.models.build import canonical_name, size_multiple
 from sizewise.train.config import RunConfig
 from sizewise.train.datasets import OpenDatasets, full_path
-from sizewise.train.recipes import recipe_by_dims, recipe_by_layout, recipe_settings
-from sizewise.train.task import Task, check_patch, make_criterion, make_task
+from sizewise.train.recipes import KEEP_ASPECT, recipe_by_dims, recipe_by_layout, recipe_settings
+from sizewise.train.task import Task, check_patch, make_criterion, make_task, make_weight_schedule
 
 PATCH_VOXELS = 128**3  # what a 3D network with a batch of 2 trains on comfortably
-LOOKED_AT = 12  # cases whose shapes decide the patch
+LOOKED_AT = 12  # cases whose shapes decide the patch or the size
+SIZE_STEP = 32  # what encoders of pictures divide sizes by
+MOST_ASPECT = 2.0  # longer strips would take more memory than they are worth
 OPENING = ("data", "data_name", "merge", "classes_csv", "ignore_index", "modality", "split_seed")
 
 
@@ -59,6 +61,9 @@ def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> R
         config = replace(config, encoder_weights="none")
     task = make_task(config, dataset)
     criterion = make_criterion(config, task)  # an option that the loss does not have is found now, not after reading
+    make_weight_schedule(config, criterion)  # likewise
+    if dataset.spatial_dims == 2 and name in KEEP_ASPECT and "size" not in given:
+        config = with_aspect(config, dataset)
     if dataset.spatial_dims == 3:
         config = with_patch(config, dataset, keep_spacing="spacing" in given)
         if name == "volume" and "batch_size" not in given:
@@ -68,9 +73,30 @@ def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> R
 
 
 def _with_recipe(given: dict[str, Any], name: str) -> dict[str, Any]:
-    recipe = recipe_settings(name, loss=given.get("loss", RunConfig.loss))
-    options = dict(recipe["loss_options"]) | dict(given.get("loss_options", ()))
-    return recipe | given | {"recipe": name, "loss_options": tuple(sorted(options.items()))}
+    options = tuple(sorted(dict(given.get("loss_options", ())).items()))
+    return recipe_settings(name) | given | {"recipe": name, "loss_options": options}
+
+
+def look_at(dataset: Dataset) -> list[Image]:
+    """A few training images from all over the data set."""
+    cases = [case for case in dataset.cases if case.target and case.subset in ("", "train")]
+    return [dataset.reader.image(case) for case in cases[:: max(1, len(cases) // LOOKED_AT)][:LOOKED_AT]]
+
+
+def with_aspect(config: RunConfig, dataset: Dataset) -> RunConfig:
+    """The recipe's size along the shorter side, and along the other what keeps the median picture's proportions."""
+    shapes = np.array([image.pixels.shape[1:] for image in look_at(dataset)])
+    return replace(config, size=size_for(np.median(shapes, axis=0), min(config.size)))
+
+
+def size_for(shape: np.ndarray, shorter: int) -> tuple[int, ...]:
+    """A size with ``shorter`` along the shorter side, in steps of SIZE_STEP, and at most MOST_ASPECT to 1.
+
+    >>> size_for(np.array([720, 960]), 352), size_for(np.array([500, 500]), 352), size_for(np.array([400, 100]), 352)
+    ((352, 480), (352, 352), (704, 352))
+    """
+    ratios = np.minimum(np.asarray(shape) / np.min(shape), MOST_ASPECT)
+    return tuple(max(SIZE_STEP, SIZE_STEP * round(shorter * float(ratio) / SIZE_STEP)) for ratio in ratios)
 
 
 def with_patch(config: RunConfig, dataset: Dataset, *, keep_spacing: bool) -> RunConfig:
@@ -81,9 +107,7 @@ def with_patch(config: RunConfig, dataset: Dataset, *, keep_spacing: bool) -> Ru
     keep_spacing = keep_spacing or bool(config.spacing or config.size)
     if config.patch and keep_spacing:
         return config
-    cases = [case for case in dataset.cases if case.target and case.subset in ("", "train")]
-    chosen = cases[:: max(1, len(cases) // LOOKED_AT)][:LOOKED_AT]
-    images = [dataset.reader.image(case) for case in chosen]
+    images = look_at(dataset)
     spacings = np.array([image.spacing for image in images])
     if not keep_spacing and not np.allclose(spacings, spacings[0], rtol=0.01):
         middle = np.median(spacings, axis=0)

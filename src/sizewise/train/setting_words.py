@@ -27,7 +27,11 @@ def setting_types() -> dict[str, Any]:
     (<class 'int'>, <class 'float'>)
     """
     hints = get_type_hints(RunConfig)
-    types = {field.name: hints[field.name] for field in fields(RunConfig) if field.name != "loss_options"}
+    types = {
+        field.name: hints[field.name]
+        for field in fields(RunConfig)
+        if field.name not in ("loss_options", "definitions")
+    }
     return types | {name: kind for name, (kind, _) in LOSS_OPTIONS.items()}
 
 

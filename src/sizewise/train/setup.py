@@ -1,6 +1,7 @@
 """All that an epoch needs, put together before the first one: data, network, optimizer, step."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from sizewise.criterion import Loss
+from sizewise.criterion import Loss, WeightSchedule
 from sizewise.models.build import size_multiple
 from sizewise.train.augment import AUGMENTATIONS
 from sizewise.train.batches import Batches, ResidentBatches, StreamedBatches
@@ -21,7 +22,7 @@ from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run_state import RunState
 from sizewise.train.schedule import Schedule
 from sizewise.train.store import Store, StoreCache, classes_present
-from sizewise.train.task import Task, make_model
+from sizewise.train.task import Task, make_model, make_weight_schedule
 from sizewise.train.training_step import Step
 from sizewise.wording import counted
 
@@ -38,6 +39,7 @@ class Setup:
         criterion: on the device.
         batches: where crops come from.
         step: one training step.
+        weights: λ over training; None where it stays.
         captured: whether the step is recorded in a CUDA graph.
         validation: the validation cases; None where there are none.
         input_scale: factor and offset per channel.
@@ -50,6 +52,7 @@ class Setup:
     criterion: Loss
     batches: Batches
     step: Step
+    weights: WeightSchedule | None
     captured: bool
     validation: Store | None
     input_scale: tuple[Tensor, Tensor]
@@ -77,7 +80,8 @@ def set_up(
     multiple, augmentation = size_multiple(config.model), AUGMENTATIONS[config.augment]
     if device.type == "cuda" and task.dataset.spatial_dims == 2:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    criterion = run.criterion.to(device)
+    # a ramp sets λ as it goes; the run's own loss stays as it was made
+    criterion = (deepcopy(run.criterion) if config.ramp else run.criterion).to(device)
     captured = device.type == "cuda" and fabric.world_size == 1 and runtime.graphs == "auto"
     optimizer = make_optimizer(config, model.to(device), captured=captured, on_gpu=device.type == "cuda")
     state = RunState(model, optimizer, Schedule(config))
@@ -119,7 +123,8 @@ def set_up(
         )
         return whole.share(fabric.global_rank, fabric.world_size)
 
-    return Setup(state, network, criterion, batches, step, captured, validation, scale, multiple, draw)
+    weights = make_weight_schedule(config, criterion)
+    return Setup(state, network, criterion, batches, step, weights, captured, validation, scale, multiple, draw)
 
 
 def read_stores(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from sizewise.criterion import Loss
+from sizewise.criterion import Loss, WeightSchedule
 from sizewise.data.dataset import Case, Dataset
 from sizewise.data.split import Split, split_cases
 from sizewise.errors import BadInput
@@ -105,6 +105,20 @@ def make_criterion(config: RunConfig, task: Task) -> Loss:
         )
     except (ValueError, TypeError) as error:
         raise BadInput(f"`loss={config.loss}`: {error}") from error
+
+
+def make_weight_schedule(config: RunConfig, criterion: Loss) -> WeightSchedule | None:
+    """λ over training, where the settings have a ramp."""
+    if not config.ramp:
+        return None
+    try:
+        start, end = map(float, config.ramp.split(":"))
+    except ValueError as error:
+        raise BadInput(f"`ramp` must be two shares of the training, as 0.1:0.3, got {config.ramp!r}.") from error
+    try:
+        return WeightSchedule.ramp(criterion, start, end)
+    except ValueError as error:
+        raise BadInput(f"`ramp={config.ramp}`: {error}") from error
 
 
 def make_model(config: RunConfig, task: Task, *, in_channels: int) -> nn.Module:

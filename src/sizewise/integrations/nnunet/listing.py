@@ -48,7 +48,7 @@ def setting_rows() -> Iterator[tuple[str, str, str, str, str]]:
         temperature=5.0,
         gamma=3.0,
         smooth=1e-5,
-        class_reduction="mean",
+        class_reduction="sum",
         scope="image",
         epochs=100,
         iterations=50,

@@ -23,8 +23,8 @@ class TrainerLoss(nn.Module):
     >>> criterion = TrainerLoss(sw.loss("RCE"), level_weights=(2 / 3, 1 / 3))
     >>> outputs = [torch.zeros(1, 2, 8, 8), torch.zeros(1, 2, 4, 4)]
     >>> targets = [torch.zeros(1, 1, 8, 8).short(), torch.zeros(1, 1, 4, 4).short()]
-    >>> round(float(criterion(outputs, targets)), 4)  # log 2, and |½ − 1| + |½ − 0|
-    1.6931
+    >>> round(float(criterion(outputs, targets)), 4)  # log 2, and the mean of |½ − 1| and |½ − 0|
+    1.1931
     """
 
     def __init__(

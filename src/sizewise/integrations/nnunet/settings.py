@@ -78,9 +78,9 @@ def default_settings(loss_name: str) -> dict[str, Any]:
     >>> default_settings("RCE")["weight"], default_settings("RCE")["temperature"], default_settings("RCE")["epochs"]
     (1.0, 10.0, 1000)
     """
-    main, weight, second = NAMED_LOSSES[ALIASES.get(loss_name, loss_name)]
-    defaults: dict[str, Any] = {} if weight is None else {"weight": weight}
-    for kind in (main,) if second is None else (main, second):
+    named = NAMED_LOSSES[ALIASES.get(loss_name, loss_name)]
+    defaults: dict[str, Any] = {} if named.weight is None else {"weight": named.weight}
+    for kind in named.kinds:
         own = kind.__init__.__kwdefaults__ or {}
         defaults |= {name: own[name] for name in SETTINGS if name in own and name != "scope"}
     return defaults | COUNTS

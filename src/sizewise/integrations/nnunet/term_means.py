@@ -18,7 +18,7 @@ class TermMeans:
     ...     means.next_batch()
     ...     loss = criterion(torch.zeros(1, 2, 4, 4), labels)
     >>> means.take()
-    {'CrossEntropy': 0.6931..., 'SizeL1': 1.0}
+    {'CrossEntropy': 0.6931..., 'SizeL1': 0.5}
     """
 
     def __init__(self, criterion: Criterion) -> None:
