@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from data.layouts.decathlon_layout import write_pancreas
-from data.layouts.image_folder import write_image_folder
+from data.layouts.image_folder import write_image_folder, write_multiclass_folder
 
 from sizewise.cli.main import main
 
@@ -43,6 +43,20 @@ def test_a_sound_data_set_as_a_subprocess(tmp_path):
         assert text in done.stdout
     assert done.stderr == ""
     assert [entry.name for entry in tmp_path.iterdir()] == ["Task07_Pancreas"]  # nothing written without --out
+
+
+def test_what_is_scored_is_said(tmp_path, capsys, monkeypatch):
+    root = write_multiclass_folder(tmp_path / "data", classes=3)
+    (root / "classes.csv").write_text("id,name\n0,sky\n1,road\n2,tree\n")
+    _, out, _ = run(capsys, monkeypatch, root)
+    assert "scored: road (1), tree (2). Label 0, sky, is the background; --background none scores it too" in out
+    _, out, _ = run(capsys, monkeypatch, root, "--background", "none")
+    assert "scored: every class: sky (0), road (1), tree (2)" in out
+    assert "--background none" in out.partition("Next:")[2]  # the next command reads the data the same way
+    code, _, err = run(capsys, monkeypatch, root, "--background", "nothing")
+    assert (code, "--background must be 0 or none, got 'nothing'" in err) == (2, True)
+    _, out, _ = run(capsys, monkeypatch, write_image_folder(tmp_path / "binary"))
+    assert "is the background\n" in out
 
 
 def test_errors_go_to_stderr_with_exit_code_2(tmp_path, capsys, monkeypatch):

@@ -182,3 +182,18 @@ def test_targets_without_a_prediction_are_left_out_only_when_asked(folders):
     assert {row.case for row in evaluation.rows} == {"a", "all"}
     with pytest.raises(BadInput, match="`cases` must be all or predicted, got 'some'"):
         evaluate_folders(*folders, cases="some", jobs=1)
+
+
+def test_without_a_background_label_0_is_scored_too(folders):
+    """24 pixels of class 1 in 480, moved by one row: 20 shared, so class 0 shares 456 - 4 = 452 of 456."""
+    for folder, shift in zip(folders, (1, 0), strict=True):
+        save(folder, "a.png", square(shift=shift))
+    assert values(run(folders))[("a", 1)] == pytest.approx(20 / 24)
+    assert ("a", 0) not in values(run(folders))
+    assert values(run(folders, background="none"))[("a", 0)] == pytest.approx(452 / 456)
+    for wrong, sentence in (
+        ({"background": "no"}, "0 or none, got 'no'"),
+        ({"classes": [1]}, "`classes` leaves 0 out"),
+    ):
+        with pytest.raises(BadInput, match=sentence):
+            run(folders, **{"background": "none"} | wrong)

@@ -37,6 +37,16 @@ def test_pictures_keep_their_proportions_unless_a_size_is_given(tmp_path):
         assert resolve({"data": str(data), **given}, datasets=opened).config.size == size
 
 
+def test_every_class_is_scored_without_a_background(tmp_path):
+    data, opened = str(write_multiclass_folder(tmp_path / "data", classes=3)), OpenDatasets()
+    for word, scored in (("auto", [1, 2]), ("0", [1, 2]), ("none", [0, 1, 2])):
+        run = resolve({"data": data, "background": word}, datasets=opened)
+        assert list(run.task.names) == scored
+        assert run.task.out_channels == 3
+    with pytest.raises(BadInput, match="`background` must be one of auto, 0, none"):
+        resolve({"data": data, "background": "sky"})
+
+
 def test_a_ramp_is_checked_before_any_training():
     for given, sentence in (
         ({"ramp": "0.3"}, r"`ramp` must be two shares of the training, as 0.1:0.3, got '0.3'"),

@@ -13,6 +13,7 @@ def command(
     classes_csv: Annotated[Path | None, typer.Option(help="Class names with mask values or colours.")] = None,
     ignore_index: Annotated[int | None, typer.Option(help="Mask value of pixels without a label.")] = None,
     modality: Annotated[str, typer.Option(help="What was measured, such as CT or MRI, by channel: T1,T2.")] = "",
+    background: Annotated[str, typer.Option(help="none: every class is scored; 0: all but label 0.")] = "",
     out: Annotated[
         Path | None, typer.Option(help="Folder for sizes.csv and the plot. Default: nothing is written.")
     ] = None,
@@ -31,6 +32,7 @@ def command(
         classes_csv=classes_csv,
         ignore_index=ignore_index,
         modality=tuple(word.strip() for word in modality.split(",") if word.strip()),
+        background=background,
     )
     result = check_dataset(dataset)
     show_dataset(dataset, result)
@@ -41,6 +43,7 @@ def command(
         "--classes-csv": classes_csv,
         "--ignore-index": ignore_index,
         "--modality": modality,
+        "--background": background,
     }
     show_findings(path, result, written, options=options)
     if result.errors:

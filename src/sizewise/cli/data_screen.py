@@ -45,6 +45,7 @@ def show_dataset(dataset: Dataset, result: CheckResult) -> None:
             print(f"{what}: {text}")
     for note in dataset.notes:
         print(f"note: {in_flags(note)}")
+    print(f"scored: {_scored(dataset)}")
     print(f"cases: {_count_subsets(dataset)}")
     print(f"split: {_describe_split(dataset)}")
     if result.sizes:
@@ -55,6 +56,19 @@ def show_dataset(dataset: Dataset, result: CheckResult) -> None:
             "(Shares of the image's pixels. Median, smallest and largest are over the cases where the class is there. "
             f"The distribution runs from {left} to 100 % on a logarithmic scale.)"
         )
+
+
+def _scored(dataset: Dataset) -> str:
+    """Which classes scores count; who called label 0 something else is told that it is left out."""
+    names = ", ".join(f"{name} ({k})" for k, name in list(dataset.scored.items())[:_SHOWN])
+    more = f" and {len(dataset.scored) - _SHOWN} more" if len(dataset.scored) > _SHOWN else ""
+    if dataset.activation == "sigmoid":
+        return f"{names}{more}"
+    if not dataset.background:
+        return f"every class: {names}{more}"
+    zero = dataset.classes[0]
+    hint = "" if zero.lower() == "background" or len(dataset.classes) == 2 else "; --background none scores it too"
+    return f"{names}{more}. Label 0, {zero}, is the background{hint}"
 
 
 def _count_subsets(dataset: Dataset) -> str:

@@ -13,6 +13,7 @@ def command(
     nsd_tolerance: Annotated[float, typer.Option(help="mm (pixels, for pictures) a surface may be off.")] = 1.0,
     classes: Annotated[str | None, typer.Option(help="Ids to score, as 1,2,5-9. Default: all but 0.")] = None,
     ignore_index: Annotated[int | None, typer.Option(help="Target pixels with this value count for nothing.")] = None,
+    background: Annotated[str, typer.Option(help="none: label 0 is scored like every other class.")] = "0",
     spacing: Annotated[str, typer.Option(help="mm between rows and columns of pictures, as 0.5,0.5.")] = "1,1",
     cases: Annotated[
         str, typer.Option(help="all: each target needs a prediction; predicted: score those that have one.")
@@ -35,6 +36,7 @@ def command(
         spacing=parse_numbers(spacing),
         cases=cases,
         jobs=jobs,
+        background=background,
     )
     write_cases(path, evaluation.rows)
     show_evaluation(evaluation, path=path, pred=pred, target=target)

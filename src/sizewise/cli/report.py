@@ -28,6 +28,7 @@ def command(
         str | None, typer.Option(help="With --pred: ids to score, as 1,2,5-9. Default: all but 0.")
     ] = None,
     ignore_index: Annotated[int | None, typer.Option(help="With --pred: target pixels that count for nothing.")] = None,
+    background: Annotated[str, typer.Option(help="With --pred: none scores label 0 like every other class.")] = "0",
     spacing: Annotated[str, typer.Option(help="With --pred: mm between rows and columns, as 0.5,0.5.")] = "1,1",
     jobs: Annotated[int | None, typer.Option(help="With --pred: processes. Default: one per core.")] = None,
 ) -> None:
@@ -38,7 +39,7 @@ def command(
     from sizewise.report.build import assemble, write_report
     from sizewise.report.label_map_study import Scoring, write_label_map_study
 
-    scoring = Scoring(nsd_tolerance, parse_ids(classes), ignore_index, parse_numbers(spacing), jobs)
+    scoring = Scoring(nsd_tolerance, parse_ids(classes), ignore_index, parse_numbers(spacing), jobs, background)
     predictions = choose_source(study, pred or [], target)
     if predictions:
         study = out or Path("report")

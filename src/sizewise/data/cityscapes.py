@@ -107,6 +107,7 @@ def load(path: Path, *, options: OpenOptions) -> Dataset:
         reader=CityscapesReader(),
         spatial_dims=2,
         ignore_index=IGNORE,
+        background=False,  # label 0 is road; what is left over has a label of its own
         source=SOURCE,
         licence=LICENCE,
         notes=tuple(notes),

@@ -70,6 +70,7 @@ class Dataset:
         modality: one word per channel group, such as ``RGB``, ``CT``, ``MRI``: decides how intensities are scaled.
         activation: ``sigmoid`` where regions may overlap.
         ignore_index: the label of pixels that count for nothing.
+        background: whether label 0 is what is left over, which no score counts. Multi-label channels have none.
         notes: what the user has to know, such as how frames were grouped.
     """
 
@@ -81,10 +82,17 @@ class Dataset:
     modality: tuple[str, ...] = ("RGB",)
     activation: Literal["softmax", "sigmoid"] = "softmax"
     ignore_index: int | None = None
+    background: bool = True
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
     source: str = ""
     licence: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def scored(self) -> dict[int, str]:
+        """The classes that scores count, by their id in tables."""
+        named = dict(enumerate(self.classes, start=self.first_id))
+        return {k: name for k, name in named.items() if k or not self.background}
 
     @property
     def first_id(self) -> int:

@@ -16,6 +16,7 @@ class OpenOptions:
         ignore_index: the mask value of pixels that count for nothing.
         seed: of whatever is drawn at random (synthetic images).
         modality: what the channels are, such as ``("CT",)``, where the data set's own files do not say.
+        background: ``"none"`` scores every class, ``"0"`` all but label 0; empty: as the data set has it.
 
     >>> OpenOptions(merge=True).ignore_index is None
     True
@@ -26,12 +27,13 @@ class OpenOptions:
     ignore_index: int | None = None
     seed: int = 0
     modality: tuple[str, ...] = ()
+    background: str = ""
 
 
 def refuse_unused(options: OpenOptions, *, where: str, used: tuple[str, ...]) -> None:
     """Say so when an option is given that the layout has no use for, instead of going on without it.
 
-    The seed is never refused: every run has one.
+    The seed is never refused: every run has one. Nor is the background: it is no matter of reading.
 
     >>> refuse_unused(OpenOptions(merge=True), where="kvasir-seg", used=("merge",))
     >>> refuse_unused(OpenOptions(ignore_index=255), where="kvasir-seg", used=("merge",))  # doctest: +ELLIPSIS
@@ -41,7 +43,7 @@ with `name=folder`.
     """
     for field in fields(OpenOptions):
         given = getattr(options, field.name) != field.default
-        if given and field.name not in (*used, "seed"):
+        if given and field.name not in (*used, "seed", "background"):
             raise BadInput(
                 f"{where}: `{field.name}` has no use here; leave it out, or read the masks as they come with "
                 "`name=folder`."

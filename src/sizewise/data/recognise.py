@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -25,6 +25,7 @@ LAYOUTS = [
     "sizewise.data.folder",
 ]
 SYNTHETIC = ("synthetic", "synthetic-3d")
+BACKGROUNDS = ("0", "none")
 _LISTED = 12
 
 
@@ -60,7 +61,17 @@ class Layout:
     def load(self, options: OpenOptions) -> Dataset:
         """Open it."""
         with _readable():
-            return self.module.load(self.path, options=options)
+            dataset = self.module.load(self.path, options=options)
+        return with_background(dataset, options.background)
+
+
+def with_background(dataset: Dataset, word: str) -> Dataset:
+    """The data set with every class scored (``none``), all but label 0 (``0``), or as it was (empty)."""
+    if word not in ("", *BACKGROUNDS):
+        raise BadInput(f"`background` must be 0 or none, got {word!r}.{_closest(word, BACKGROUNDS)}")
+    if not word or dataset.activation == "sigmoid":
+        return dataset
+    return replace(dataset, background=word == "0")
 
 
 def open_dataset(
@@ -72,6 +83,7 @@ def open_dataset(
     ignore_index: int | None = None,
     seed: int = 0,
     modality: tuple[str, ...] = (),
+    background: str = "",
 ) -> Dataset:
     """Recognise the data set at ``path`` and open it.
 
@@ -83,11 +95,12 @@ def open_dataset(
         ignore_index: the mask value of pixels that count for nothing.
         seed: of the synthetic images.
         modality: what the channels are, such as ``("CT",)``, where files do not say.
+        background: ``none`` scores every class, ``0`` all but label 0; empty: as the data set has it.
 
     Raises:
         BadInput: nothing there, no layout fits, or something is wrong with the one that does.
     """
-    return find_layout(path, name=name).load(OpenOptions(merge, classes_csv, ignore_index, seed, modality))
+    return find_layout(path, name=name).load(OpenOptions(merge, classes_csv, ignore_index, seed, modality, background))
 
 
 def find_layout(path: str | Path, *, name: str = "") -> Layout:

@@ -43,6 +43,12 @@ class Settings:
     classes: tuple[int, ...] | None
     ignore_index: int | None
     spacing: tuple[float, ...]
+    background: str = "0"
+
+    @property
+    def left_out(self) -> set[int | None]:
+        """The ids that are scored only where they are named."""
+        return {self.ignore_index} if self.background == "none" else {0, self.ignore_index}
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,7 @@ def evaluate_folders(
     spacing: Sequence[float] = (1.0, 1.0),
     cases: str = "all",
     jobs: int | None = None,
+    background: str = "0",
 ) -> Evaluation:
     """Score every target's prediction, with a process per core.
 
@@ -81,11 +88,12 @@ def evaluate_folders(
         spacing: mm between the rows and between the columns of pictures; NIfTI files bring their own.
         cases: "all": every target must have a prediction; "predicted": targets without one are left out.
         jobs: processes; None: one per core.
+        background: ``"none"`` scores label 0 like every other class.
 
     Raises:
         BadInput: whatever is wrong with files or settings, with the file's name.
     """
-    settings = _checked_settings(nsd_tolerance, classes, ignore_index, spacing)
+    settings = _checked_settings(nsd_tolerance, classes, ignore_index, spacing, background)
     if jobs is not None and jobs < 1:
         raise BadInput(f"`jobs` must be at least 1, got {jobs}.")
     pairs, unmatched, left_out = match_folders(predictions, targets, cases=cases)
@@ -105,7 +113,7 @@ def evaluate_folders(
         unscored=tuple(case.pair.name for case in done if not case.valid_px),
         unmatched=tuple(unmatched),
         left_out=tuple(left_out),
-        absent=tuple(set(range(1, max(scored) + 1)) - set(found)) if settings.classes is None else (),
+        absent=tuple(set(range(min(scored) and 1, max(scored) + 1)) - set(found)) if settings.classes is None else (),
     )
 
 
@@ -113,7 +121,7 @@ def _score_pair(pair: Pair, *, settings: Settings) -> ScoredCase:
     """Runs in a worker."""
     maps = read_pair(pair, classes=settings.classes, ignore_index=settings.ignore_index)
     both = (maps.predicted, maps.target)
-    ids = [{1} if one.white else one.values - {0, settings.ignore_index} for one in both]
+    ids = [{0, 1} - settings.left_out if one.white else one.values - settings.left_out for one in both]
     classes = settings.classes or tuple(sorted(ids[0] | ids[1]))
     target = maps.target.labels
     ignored = 0 if settings.ignore_index is None else int((target == settings.ignore_index).sum())
@@ -130,7 +138,7 @@ def _score_pair(pair: Pair, *, settings: Settings) -> ScoredCase:
         scores,
         valid_px=target.size - ignored,
         white=(both[0].white, both[1].white),
-        holds_ids=(not both[0].white and bool(ids[0]), not both[1].white and bool(ids[1])),
+        holds_ids=tuple(not one.white and bool(held - {0}) for one, held in zip(both, ids, strict=True)),  # type: ignore[arg-type]
     )
 
 
@@ -141,7 +149,11 @@ def _all_classes(case: ScoredCase, classes: Sequence[int]) -> list[RegionScore]:
 
 
 def _checked_settings(
-    nsd_tolerance: float, classes: Sequence[int] | None, ignore_index: int | None, spacing: Sequence[float]
+    nsd_tolerance: float,
+    classes: Sequence[int] | None,
+    ignore_index: int | None,
+    spacing: Sequence[float],
+    background: str,
 ) -> Settings:
     if not (math.isfinite(nsd_tolerance) and nsd_tolerance >= 0):
         raise BadInput(f"`nsd_tolerance` must be a number >= 0, in mm, got {nsd_tolerance}.")
@@ -151,7 +163,12 @@ def _checked_settings(
         raise BadInput(f"`classes` must be different ids >= 0, got {list(classes)}.")
     if classes is not None and ignore_index in classes:
         raise BadInput(f"`ignore_index={ignore_index}` is among the `classes`; it can be one or the other.")
-    return Settings(nsd_tolerance, None if classes is None else tuple(classes), ignore_index, tuple(spacing))
+    if background not in ("0", "none"):
+        raise BadInput(f"`background` must be 0 or none, got {background!r}.")
+    if background == "none" and classes is not None and 0 not in classes:
+        raise BadInput("`background=none` scores every class, but `classes` leaves 0 out. Give one of the two.")
+    chosen = None if classes is None else tuple(classes)
+    return Settings(nsd_tolerance, chosen, ignore_index, tuple(spacing), background)
 
 
 def _refuse_two_conventions(cases: Sequence[ScoredCase]) -> None:

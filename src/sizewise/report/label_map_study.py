@@ -25,6 +25,7 @@ class Scoring:
     ignore_index: int | None = None
     spacing: Sequence[float] = (1.0, 1.0)
     jobs: int | None = None
+    background: str = "0"
 
     def rows(self, predictions: Path, targets: Path) -> tuple[Row, ...]:
         """The scores of one folder."""

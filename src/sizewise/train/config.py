@@ -25,6 +25,7 @@ class RunConfig:
         classes_csv: the table of class names with mask values or colours, where masks are coloured.
         ignore_index: the mask value of pixels without a label. None is the data set's own.
         modality: what was measured, such as CT or MRI, by channel: T1,T2, where the files do not say.
+        background: none scores every class, 0 all but label 0. "auto" is the data set's own: 0 unless it has none.
         model: fpn-resnet50, monai-unet, …, or any ARCH-ENCODER of SMP.
         encoder_weights: none, imagenet, or a file.
         loss: a name that `sizewise losses` lists.
@@ -67,6 +68,7 @@ class RunConfig:
     classes_csv: str = ""
     ignore_index: int | None = None
     modality: tuple[str, ...] = ()
+    background: Literal["auto", "0", "none"] = "auto"
     model: str = "monai-unet-small"
     encoder_weights: str = "none"
     loss: str = "RCE"

@@ -30,6 +30,7 @@ class OpenDatasets:
             ignore_index=config.ignore_index,
             seed=config.split_seed,
             modality=config.modality,
+            background="" if config.background == "auto" else config.background,
         )
         key = (config.data, config.data_name, options)
         if key not in self._datasets:

@@ -17,7 +17,7 @@ PATCH_VOXELS = 128**3  # what a 3D network with a batch of 2 trains on comfortab
 LOOKED_AT = 12  # cases whose shapes decide the patch or the size
 SIZE_STEP = 32  # what encoders of pictures divide sizes by
 MOST_ASPECT = 2.0  # longer strips would take more memory than they are worth
-OPENING = ("data", "data_name", "merge", "classes_csv", "ignore_index", "modality", "split_seed")
+OPENING = ("data", "data_name", "merge", "classes_csv", "ignore_index", "modality", "background", "split_seed")
 
 
 @dataclass(frozen=True)

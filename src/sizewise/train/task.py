@@ -28,7 +28,7 @@ class Task:
         multilabel: whether targets are (C, *S): several regions may lie over one pixel.
         out_channels: of the network.
         foreground: the names of the classes that are scored.
-        first_class: the id of the first of them: 1, or 0 where label 0 is a class like the others (Cityscapes' road).
+        first_class: the id of the first of them: 1, or 0 where label 0 is a class like the others.
     """
 
     dataset: Dataset
@@ -74,7 +74,7 @@ def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -
         raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; training takes at most {UNLABELLED}.")
     if len(dataset.classes) < 2 and not multilabel:
         raise BadInput(f"{dataset.name}: every mask is empty, so there is nothing to learn.")
-    first_class = 1 if has_background(dataset) else 0
+    first_class = 1 if dataset.background or multilabel else 0
     foreground = dataset.classes if multilabel else dataset.classes[first_class:]
     return Task(
         dataset=dataset,
@@ -85,12 +85,6 @@ def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -
         foreground=foreground,
         first_class=first_class,
     )
-
-
-def has_background(dataset: Dataset) -> bool:
-    """Whether label 0 is what is left over. It is not where that has a label of its own, and 0 another name."""
-    left_over_elsewhere = dataset.ignore_index is not None and dataset.classes[0].lower() != "background"
-    return dataset.activation == "sigmoid" or len(dataset.classes) == 2 or not left_over_elsewhere
 
 
 def make_criterion(config: RunConfig, task: Task) -> Loss:
