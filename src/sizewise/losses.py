@@ -1,10 +1,11 @@
-"""Losses by name: the paper's, and CE with Jaccard."""
+"""Losses by name: the paper's, and CE with Jaccard; or written down as a sum of terms."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from sizewise.checks import check_weight, closest
 from sizewise.criterion import Criterion, Loss
+from sizewise.loss_formula import is_formula, read_formula
 from sizewise.terms import BalancedCrossEntropy, CrossEntropy, Dice, DiceBias, Focal, Jaccard, LogDice, SizeKL, SizeL1
 from sizewise.terms.term import Term
 
@@ -78,7 +79,9 @@ def loss(
 
     Args:
         name: "CE", "WCE", "FL", "Dice", "LogDice", "DiceCE", "LogDiceCE", "DiceFL", "LogDiceFL", "DBCE", "RCE-L1" (also
-            "RCE"), "RCE-KL", "RFL-L1" (also "RFL"), "RFL-KL", "JaccardCE".
+            "RCE"), "RCE-KL", "RFL-L1" (also "RFL"), "RFL-KL", "JaccardCE"; a sum of these and of terms with their
+            options, as "CE + 0.5 * Tversky(alpha=0.3, beta=0.7)", which is read, not run; or ``package.module:name`` of
+            your own.
         weight: λ, the weight of the second term.
         ignore_index: the label of pixels without a label.
         activation: ``"softmax"`` or ``"sigmoid"``.
@@ -101,6 +104,8 @@ def loss(
     >>> sw.loss("JaccardCE")
     Loss(0.25 * CrossEntropy() + 0.75 * Jaccard(absent='skip'))
     """
+    if is_formula(name):
+        return _written(name, locals())
     named = _find(name)
     given = {
         "class_weight": class_weight,
@@ -134,6 +139,18 @@ def loss(
         second = _make(named.second, named.second_options | given)
         made = made + (named.weight if weight is None else weight) * second
     return Loss(made, ignore_index=ignore_index, activation=activation)
+
+
+def _written(formula: str, given: dict[str, Any]) -> Loss:
+    """A loss that is written down says everything but how its input is read."""
+    reading = {option: given[option] for option in ("ignore_index", "activation")}
+    others = [option for option, value in given.items() if option not in ("name", *reading) and value is not None]
+    if others:
+        raise TypeError(
+            f"loss {formula!r}: {', '.join(others)} goes into the formula where it is meant, as Dice(smooth=0.5) or "
+            "0.1 * Dice."
+        )
+    return Loss(read_formula(formula, loss, (*NAMED_LOSSES, *ALIASES)), **reading)
 
 
 def _make(kind: type[Term], given: dict[str, Any]) -> Term:

@@ -1,5 +1,7 @@
 """Networks by name: those of the paper, any of segmentation_models.pytorch, and MONAI's in 2D and 3D."""
 
+from typing import Any
+
 from torch import nn
 
 from sizewise.checks import closest
@@ -7,6 +9,7 @@ from sizewise.errors import BadInput
 from sizewise.models.encoder_weights import STRIDES
 from sizewise.models.monai_nets import MONAI_NETS
 from sizewise.models.smp import ARCHITECTURES, SIZE_MULTIPLE, build_smp
+from sizewise.user_code import import_named, is_user_code
 
 PAPER_NAMES = {
     "r50-fpn": "fpn-resnet50",
@@ -30,7 +33,9 @@ def build_model(
 
     Args:
         name: one of :func:`model_names`; ``ARCH-ENCODER`` for any architecture and encoder of
-            segmentation_models.pytorch, as ``deeplabv3plus-resnet34``; or the paper's words, as ``R50-FPN``.
+            segmentation_models.pytorch, as ``deeplabv3plus-resnet34``; the paper's words, as ``R50-FPN``; or
+            ``package.module:build`` of your own, a function of ``spatial_dims``, ``in_channels`` and ``out_channels``.
+            Its attribute ``size_multiple``, if it has one, says what sizes must be divisible by; else that is 32.
         spatial_dims: 2 or 3; SMP's networks are 2D.
         in_channels: the first convolution of a trained encoder is adapted to them.
         out_channels: classes, or channels of a sigmoid.
@@ -57,6 +62,8 @@ def build_model(
             f"model {name}: it needs at least one channel in and one out, got in_channels={in_channels} and "
             f"out_channels={out_channels}."
         )
+    if is_user_code(name):
+        return _users_own(name, spatial_dims, in_channels, out_channels)
     if name in MONAI_NETS:
         if encoder_weights != "none" or encoder_stride != "auto":
             raise BadInput(
@@ -92,6 +99,8 @@ def canonical_name(name: str) -> str:
     >>> canonical_name("R50-FPN"), canonical_name("DeepLabV3Plus-resnet34")
     ('fpn-resnet50', 'deeplabv3plus-resnet34')
     """
+    if is_user_code(name):
+        return name.strip()
     folded = name.strip().lower()
     folded = PAPER_NAMES.get(folded, folded)
     if folded in MONAI_NETS:
@@ -115,4 +124,23 @@ def size_multiple(name: str) -> int:
     (32, 4)
     """
     name = canonical_name(name)
+    if is_user_code(name):
+        return int(getattr(_imported(name), "size_multiple", SIZE_MULTIPLE))
     return MONAI_NETS[name].size_multiple if name in MONAI_NETS else SIZE_MULTIPLE
+
+
+def _users_own(place: str, spatial_dims: int, in_channels: int, out_channels: int) -> nn.Module:
+    build = _imported(place)
+    if not callable(build):
+        raise BadInput(f"model {place}: wanted a function that makes a network, got {type(build).__name__}.")
+    made = build(spatial_dims=spatial_dims, in_channels=in_channels, out_channels=out_channels)
+    if not isinstance(made, nn.Module):
+        raise BadInput(f"model {place}: it must return an nn.Module, got {type(made).__name__}.")
+    return made
+
+
+def _imported(place: str) -> Any:
+    try:
+        return import_named(place)
+    except ValueError as error:
+        raise BadInput(f"model {error}") from error

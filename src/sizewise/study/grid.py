@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sizewise.data.dataset import Dataset
+from sizewise.loss_formula import is_formula
 from sizewise.losses import ALIASES, NAMED_LOSSES, loss
 from sizewise.study.study_config import StudyConfig
 from sizewise.terms.term import Term
@@ -83,12 +84,12 @@ def loss_settings(study: StudyConfig) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for name in study.losses:
         try:
-            parts = loss(name).pairs()
+            parts = [] if is_formula(name) else loss(name).pairs()  # a formula has its options in it
         except ValueError:
             parts = []  # resolving the run says what is wrong with the name
         has = {option for term, _ in parts if isinstance(term, Term) for option in type(term).option_names()}
         shared = {option: value for option, value in study.settings if option in LOSS_OPTIONS and option in has}
-        weights: tuple[Any, ...] = study.weights if len(parts) > 1 and study.weights else (None,)
+        weights: tuple[Any, ...] = study.weights if has_weight(name) and study.weights else (None,)
         temperatures: tuple[Any, ...] = study.temperatures if SIZE_OPTION in has and study.temperatures else (None,)
         for weight in weights:
             for temperature in temperatures:

@@ -1,5 +1,6 @@
 """From the words of ``sizewise compare`` and of YAML files to a study, with a sentence for each that makes no sense."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from sizewise.errors import BadInput
 from sizewise.study.study_config import LISTS, StudyConfig, read_yaml
 from sizewise.train.setting_words import read_number, read_setting, setting_types
 
+COMMAS = re.compile(r",(?![^()]*\))")  # those between words, not those of a formula's options
 NUMBERS = {"weights": float, "temperatures": float, "seeds": int}
 OWN = {"data", "loss", "weight", "temperature", "seed", "model"}  # what a study lists, so no setting of all its runs
 EXAMPLES = {"data": "`data=synthetic`", "losses": "`losses=CE,Dice,RCE`"}
@@ -42,7 +44,7 @@ def _split(name: str, items: tuple[Any, ...]) -> tuple[Any, ...]:
     words: list[Any] = []
     for item in items:
         whole = not isinstance(item, str) or (name == "data" and Path(item).exists())
-        words += [item] if whole else [word.strip() for word in item.split(",") if word.strip()]
+        words += [item] if whole else [word.strip() for word in COMMAS.split(item) if word.strip()]
     return tuple(words)
 
 

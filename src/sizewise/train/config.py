@@ -26,9 +26,10 @@ class RunConfig:
         ignore_index: the mask value of pixels without a label. None is the data set's own.
         modality: what was measured, such as CT or MRI, by channel: T1,T2, where the files do not say.
         background: none scores every class, 0 all but label 0. "auto" is the data set's own: 0 unless it has none.
-        model: fpn-resnet50, monai-unet, …, or any ARCH-ENCODER of SMP.
+        model: fpn-resnet50, monai-unet, …, any ARCH-ENCODER of SMP, or MODULE:NAME of your own.
         encoder_weights: none, imagenet, or a file.
-        loss: a name that `sizewise losses` lists.
+        loss: a name that `sizewise losses` lists, a sum of terms as "CE + 0.5 * Tversky(alpha=0.3, beta=0.7)", or
+            MODULE:NAME of your own.
         weight: λ of the loss's second term. None is the loss's own default.
         ramp: λ grows from 0 to its value between two shares of the training, as 0.1:0.3. Empty: λ all the time.
         loss_options: further options of ``sizewise.loss``, as (name, value) pairs.

@@ -10,6 +10,7 @@ from lightning_fabric import Fabric
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
+from sizewise.loss_formula import is_formula
 from sizewise.metrics.arms import loss_cell
 from sizewise.metrics.cases_csv import ARGMAX, RunColumns, score_rows, write_cases
 from sizewise.train.config import RunConfig, Runtime
@@ -142,14 +143,14 @@ def _carry_out(
 
 
 def run_columns(run: ResolvedRun) -> RunColumns:
-    """How the run's rows are labelled; ``weight`` is λ as it was used, empty where the loss has none."""
+    """How the run's rows are labelled; ``weight`` is λ as it was used, empty where the loss has none or says it."""
     config, weights = run.config, list(run.criterion.weights)
     return RunColumns(
         run=config.hash,
         data=run.dataset.name,
         model=config.model,
         loss=loss_cell(config.loss, dict(config.loss_options).get("temperature")),
-        weight=f"{float(weights[1]):g}" if len(weights) > 1 else "",
+        weight=f"{float(weights[1]):g}" if len(weights) > 1 and not is_formula(config.loss) else "",
         seed=str(config.seed),
         decision=ARGMAX,
     )

@@ -93,9 +93,12 @@ def settings_hash(folder: Path) -> str:
     return hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()[:8]
 
 
+LOSS_LETTERS = 60  # a formula may be long, and a folder's name may not
+
+
 def run_name(config: RunConfig, data: str) -> str:
     """DATA-MODEL-LOSS-SEED-HASH, in letters that every file system takes: what a run's folder is called."""
-    words = [data, config.model, config.loss, f"s{config.seed}", config.hash]
+    words = [data, config.model, config.loss[:LOSS_LETTERS], f"s{config.seed}", config.hash]
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
 
 
