@@ -226,7 +226,8 @@ def shown_commands():
     files.append((ROOT / "examples/nnunet.sh", (ROOT / "examples/nnunet.sh").read_text(encoding="utf-8")))
     for path, block in files:
         for line in block.replace("\\\n", " ").splitlines():
-            for found in re.findall(r"(?:^\s*|\$\()(sizewise [^)]*)", line.partition(" #")[0]):
+            line = line.partition(" #")[0]
+            for found in [*re.findall(r"^\s*(sizewise .*)", line), *re.findall(r"\$\((sizewise [^)]*)", line)]:
                 yield name(path), found.strip()
 
 
