@@ -20,6 +20,7 @@ import sizewise as sw
 from sizewise.cli.commands import make_app
 from sizewise.data.recognise import LAYOUTS
 from sizewise.losses import NAMED_LOSSES
+from sizewise.study.study_words import COMMAS
 from sizewise.train.recipes import RECIPES
 
 ROOT = Path(__file__).parents[1]
@@ -236,8 +237,8 @@ def test_the_command_exists_with_its_options(page, line):
     words = shlex.split(line, comments=True)[1:]
     assert words[0] in COMMANDS, f"{page}: there is no command {words[0]}"
     context = COMMANDS[words[0]].make_context(words[0], words[1:])  # parses and checks, runs nothing
-    for loss in filter(None, [context.params.get("loss"), *(context.params.get("losses") or "").split(",")]):
-        assert loss == "all" or sw.loss(loss)
+    for loss in filter(None, [context.params.get("loss"), *COMMAS.split(context.params.get("losses") or "")]):
+        assert loss == "all" or sw.loss(loss.strip())
     assert context.params.get("recipe") in (None, *RECIPES)
 
 
