@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from sizewise import __version__
 from sizewise.cli import main as program
 from sizewise.cli.show import show_next, show_table
 from sizewise.errors import BadInput, RunFailed
@@ -99,3 +100,10 @@ def test_the_screen_shows_the_verdict_and_the_scores_of_the_page(capsys, tmp_pat
     (table,) = page.score_tables
     assert all(cell.text in said for row in table.rows for cell in row)
     assert page.comparison_tables[0].title not in said  # the page has it, the screen is for what matters most
+
+
+def test_the_version(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["sizewise", "--version"])
+    with pytest.raises(SystemExit) as left:
+        program.main()
+    assert (left.value.code, capsys.readouterr().out) == (0, f"sizewise {__version__}\n")

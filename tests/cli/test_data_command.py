@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from data.layouts.decathlon_layout import write_pancreas
 from data.layouts.image_folder import write_image_folder, write_multiclass_folder
+from PIL import Image
 
 from sizewise.cli.main import main
 
@@ -43,6 +44,22 @@ def test_a_sound_data_set_as_a_subprocess(tmp_path):
         assert text in done.stdout
     assert done.stderr == ""
     assert [entry.name for entry in tmp_path.iterdir()] == ["Task07_Pancreas"]  # nothing written without --out
+
+
+def test_what_many_cases_share_is_one_line(tmp_path, capsys, monkeypatch):
+    root = write_image_folder(tmp_path / "data", cases=16)
+    for number in range(8):
+        Image.new("L", (32, 24)).save(root / "masks" / f"case {number}_mask.png")
+    for number in (12, 13):
+        (root / "masks" / f"case {number}_mask.png").unlink()
+    code, out, _ = run(capsys, monkeypatch, root)
+    assert code == 0  # training goes on without them
+    assert (
+        "warning: 8 masks are empty: they have no foreground pixel: case 0, case 1, case 2, case 3, case 4 and 3 more.\n"
+        in out
+    )
+    assert "warning: 2 images have no mask, and are left out: case 12, case 13.\n" in out
+    assert "No errors; 2 warnings." in out
 
 
 def test_what_is_scored_is_said(tmp_path, capsys, monkeypatch):

@@ -139,11 +139,13 @@ def test_multi_label_counts_each_channel():
     assert check_dataset(drawn(target, activation="sigmoid")).sizes[0] == CaseSizes("c0", (2, 1), 4)
 
 
-def test_an_image_without_a_mask_is_an_error_but_in_the_test_set():
+def test_an_image_without_a_mask_is_told_of_but_in_the_test_set():
     reader = Drawn(None)
     cases = (Case("a", (), ()), Case("b", (), (), subset="test"))
     findings = check_dataset(Dataset("d", ("background", "a"), cases, reader, 2)).findings
-    assert [finding.message for finding in findings] == ["case a has no mask."]
+    assert [(finding.level, finding.message) for finding in findings] == [
+        ("warning", "case a has no mask, and is left out.")
+    ]
 
 
 def test_several_threads_work_and_the_order_is_kept():

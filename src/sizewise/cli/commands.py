@@ -1,5 +1,7 @@
 """The list of commands. Heavy imports wait inside each, so that ``--help`` answers at once."""
 
+from typing import Annotated
+
 import typer
 
 from sizewise.cli import bench, compare, data, evaluate, losses, nnunet, predict, report, train
@@ -18,6 +20,14 @@ COMMANDS = {
 }
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"sizewise {version('sizewise')}")
+        raise typer.Exit
+
+
 def make_app() -> typer.Typer:
     """The program with all its commands."""
     app = typer.Typer(
@@ -30,7 +40,11 @@ def make_app() -> typer.Typer:
     )
 
     @app.callback()  # one command alone would otherwise become the program itself
-    def _program() -> None:
+    def _program(
+        version: Annotated[
+            bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show it.")
+        ] = False,
+    ) -> None:
         pass
 
     for name, module in COMMANDS.items():

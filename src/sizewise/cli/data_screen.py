@@ -2,12 +2,13 @@
 
 import shlex
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from sizewise.cli.flags import in_flags
 from sizewise.cli.show import show_next, show_table
-from sizewise.data.check import CheckResult
+from sizewise.data.check import CheckResult, Finding
 from sizewise.data.dataset import Dataset
 from sizewise.data.size_table import (
     COLUMNS,
@@ -24,6 +25,7 @@ from sizewise.errors import BadInput
 from sizewise.wording import counted
 
 _SHOWN = 30
+_NAMED = 5
 
 
 def make_folder(folder: Path) -> None:
@@ -116,14 +118,30 @@ def _as_flags(options: dict[str, object]) -> list[str]:
     return flags
 
 
+def _lines(findings: Sequence[Finding]) -> list[str]:
+    """A line for each finding, and one for all that are alike."""
+    lines, alike = [], defaultdict(list)
+    for finding in findings:
+        if finding.alike:
+            alike[finding.alike].append(finding)
+        else:
+            lines.append(finding.message)
+    for what, found in alike.items():
+        names = ", ".join(finding.case for finding in found[:_NAMED])
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        lines.append(found[0].message if len(found) == 1 else f"{len(found)} {what}: {names}{more}.")
+    return lines
+
+
 def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, options: dict[str, object]) -> None:
     """The findings, what was written, and what to run next, with the same options. Errors go to stderr."""
     warnings = [finding for finding in result.findings if finding.level == "warning"]
     for level, findings, stream in (("warning", warnings, sys.stdout), ("error", result.errors, sys.stderr)):
-        for finding in findings[:_SHOWN]:
-            print(f"{level}: {in_flags(finding.message)}", file=stream)
-        if len(findings) > _SHOWN:
-            print(f"{level}: and {len(findings) - _SHOWN} more.", file=stream)
+        lines = _lines(findings)
+        for line in lines[:_SHOWN]:
+            print(f"{level}: {in_flags(line)}", file=stream)
+        if len(lines) > _SHOWN:
+            print(f"{level}: and {len(lines) - _SHOWN} more.", file=stream)
     if written:
         print(f"Written: {', '.join(map(str, written))}")
     sys.stdout.flush()
@@ -131,7 +149,7 @@ def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, 
         errors = counted(len(result.errors), "error")
         print(f"sizewise: {errors} in '{path}'. Correct this and run it again.", file=sys.stderr)
         return
-    print("All files are in order." if not warnings else f"No errors; {counted(len(warnings), 'warning')}.")
+    print("All files are in order." if not warnings else f"No errors; {counted(len(_lines(warnings)), 'warning')}.")
     show_next(
         shlex.join(["sizewise", "train", "--data", path, *_as_flags(options), "--loss", "RCE"]),
         *([] if written else [f"sizewise data {shlex.quote(path)} --out DIR   (the plot, and sizes.csv)"]),

@@ -15,15 +15,23 @@ from sizewise.parallel import available_cores, map_ahead
 from sizewise.progress import track
 from sizewise.wording import counted
 
+EMPTY = "masks are empty: they have no foreground pixel"
+WITHOUT_MASK = "images have no mask, and are left out"
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong (``error``) or odd (``warning``). The message names the file."""
+    """One thing that is wrong (``error``) or odd (``warning``). The message names the file.
+
+    Attributes:
+        alike: what many cases may have, such as ``are empty``; they are then told of in one line.
+    """
 
     level: Literal["error", "warning"]
     case: str
     file: Path | None
     message: str
+    alike: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,8 +60,8 @@ def check_dataset(dataset: Dataset, *, workers: int | None = None) -> CheckResul
     """Decode every image and every label map, several at a time, and compare them.
 
     Errors: unreadable or truncated files, sizes or geometries that differ, label values without a class, pixels that
-    are no numbers, a missing mask, a mask without an image. Warnings: an image that no case uses, a mask without any
-    foreground.
+    are no numbers, a mask without an image. Warnings, as training goes on without them: an image that has no mask or
+    that no case uses, a mask without any foreground.
 
     Args:
         dataset: what ``open_dataset`` returned.
@@ -72,8 +80,8 @@ def check_dataset(dataset: Dataset, *, workers: int | None = None) -> CheckResul
 def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes | None]:
     findings: list[Finding] = []
 
-    def found(message: str, file: Path | None, level: Literal["error", "warning"] = "error") -> None:
-        findings.append(Finding(level, case.name, file, message))
+    def found(message: str, file: Path | None, level: Literal["error", "warning"] = "error", alike: str = "") -> None:
+        findings.append(Finding(level, case.name, file, message, alike))
 
     image_file = case.images[0] if case.images else None
     target_file = next((path for path in case.target if path is not None), None)
@@ -87,7 +95,7 @@ def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes 
         found(str(error), image_file)
     if not case.target:
         if case.subset != "test":  # the label maps of test cases are often kept back
-            found(f"{_named(image_file, case)} has no mask.", image_file)
+            found(f"{_named(image_file, case)} has no mask, and is left out.", image_file, "warning", WITHOUT_MASK)
         return findings, None
     try:
         target = dataset.reader.target(case)
@@ -107,7 +115,7 @@ def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes 
         return findings, None
     foreground = size.counts if dataset.activation == "sigmoid" else size.counts[1:]
     if not any(foreground):
-        found(f"{_named(target_file, case)} is empty: it has no foreground pixel.", target_file, "warning")
+        found(f"{_named(target_file, case)} is empty: it has no foreground pixel.", target_file, "warning", EMPTY)
     return findings, size
 
 

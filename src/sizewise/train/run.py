@@ -159,9 +159,12 @@ def run_columns(run: ResolvedRun) -> RunColumns:
 def describe(run: ResolvedRun, folder: Path) -> str:
     """The first lines on the screen."""
     config, task, split = run.config, run.task, run.task.split
+    unmasked = [case.name for case in run.dataset.cases if not case.target and case.subset != "test"]
+    named = ", ".join(unmasked[:3]) + (" …" if len(unmasked) > 3 else "")
+    note = f"\nnote: {counted(len(unmasked), 'image has', 'images have')} no mask, and no use here: {named}"
     return (
         f"{run.dataset.name}: {len(split.train)} training, {len(split.validation)} validation, "
         f"{counted(len(split.test), 'test case')}, classes {', '.join(task.foreground)}\n"
         f"{config.model} with {run.criterion}, recipe {config.recipe}, seed {config.seed}, "
         f"{config.precision} → {folder}"
-    )
+    ) + (note if unmasked else "")
