@@ -197,3 +197,25 @@ def test_without_a_background_label_0_is_scored_too(folders):
     ):
         with pytest.raises(BadInput, match=sentence):
             run(folders, **{"background": "none"} | wrong)
+
+
+def test_regions_are_scored_as_one_each(folders):
+    """Target: 24 pixels of 1 beside 24 of 2. Predicted: all 48 are 1. As labels 2 has no overlap; as a region 1,2 is whole."""
+    target = square((1, 2))
+    save(folders[0], "a.png", (target > 0).astype(np.uint8))
+    save(folders[1], "a.png", target)
+    assert values(run(folders))[("a", 2)] == 0
+    found = values(run(folders, regions=[[1, 2], [2]]))
+    assert found == {("a", 1): 1, ("a", 2): 0}
+    ignored = target.copy()
+    ignored[3, 2:6] = 7  # four pixels of class 1
+    save(folders[1], "a.png", ignored)
+    assert values(run(folders, regions=[[1, 2]], ignore_index=7)) == {("a", 1): 1}
+    for wrong, sentence in (
+        ({"regions": [[1, 1]]}, "sets of different ids"),
+        ({"regions": [[]]}, "sets of different ids"),
+        ({"regions": [[1, 7]], "ignore_index": 7}, "is in one of the `regions`"),
+        ({"regions": [[1]], "classes": [1]}, "Give one of the two"),
+    ):
+        with pytest.raises(BadInput, match=sentence):
+            run(folders, **wrong)

@@ -12,6 +12,9 @@ def command(
     out: Annotated[Path, typer.Option(help="Folder for cases.csv.")] = Path("evaluation"),
     nsd_tolerance: Annotated[float, typer.Option(help="mm (pixels, for pictures) a surface may be off.")] = 1.0,
     classes: Annotated[str | None, typer.Option(help="Ids to score, as 1,2,5-9. Default: all but 0.")] = None,
+    regions: Annotated[
+        str | None, typer.Option(help="Sets of ids scored as one each, as '1,2;2': nnU-Net's regions.")
+    ] = None,
     ignore_index: Annotated[int | None, typer.Option(help="Target pixels with this value count for nothing.")] = None,
     background: Annotated[str, typer.Option(help="none: label 0 is scored like every other class.")] = "0",
     spacing: Annotated[str, typer.Option(help="mm between rows and columns of pictures, as 0.5,0.5.")] = "1,1",
@@ -21,7 +24,7 @@ def command(
     jobs: Annotated[int | None, typer.Option(help="Processes. Default: one per core.")] = None,
 ) -> None:
     """Score predicted label maps: DSC, IoU, NSD, HD95 and size errors per case and class, and pooled."""
-    from sizewise.cli.evaluate_screen import parse_ids, parse_numbers, show_evaluation
+    from sizewise.cli.evaluate_screen import parse_ids, parse_numbers, parse_regions, show_evaluation
     from sizewise.evaluate.folders import evaluate_folders
     from sizewise.metrics.cases_csv import check_writable, write_cases
 
@@ -37,6 +40,7 @@ def command(
         cases=cases,
         jobs=jobs,
         background=background,
+        regions=parse_regions(regions),
     )
     write_cases(path, evaluation.rows)
     show_evaluation(evaluation, path=path, pred=pred, target=target)

@@ -33,6 +33,18 @@ def parse_ids(text: str | None) -> list[int] | None:
     return ids
 
 
+def parse_regions(text: str | None) -> list[list[int]]:
+    """Read sets of class ids.
+
+    >>> parse_regions("1-3;2,3;3")
+    [[1, 2, 3], [2, 3], [3]]
+    """
+    try:
+        return [parse_ids(part) or [] for part in text.split(";")] if text else []
+    except BadInput as error:
+        raise BadInput(f"--regions must be sets of ids with ; between them, as '1,2;2', got {text!r}.") from error
+
+
 def parse_numbers(text: str) -> tuple[float, ...]:
     """Read a spacing; one number holds for both axes.
 

@@ -27,6 +27,9 @@ def command(
     classes: Annotated[
         str | None, typer.Option(help="With --pred: ids to score, as 1,2,5-9. Default: all but 0.")
     ] = None,
+    regions: Annotated[
+        str | None, typer.Option(help="With --pred: sets of ids scored as one each, as '1,2;2': nnU-Net's regions.")
+    ] = None,
     ignore_index: Annotated[int | None, typer.Option(help="With --pred: target pixels that count for nothing.")] = None,
     background: Annotated[str, typer.Option(help="With --pred: none scores label 0 like every other class.")] = "0",
     spacing: Annotated[str, typer.Option(help="With --pred: mm between rows and columns, as 0.5,0.5.")] = "1,1",
@@ -34,12 +37,20 @@ def command(
 ) -> None:
     """Make the report of a study again, or one of label maps that came from elsewhere."""
     from sizewise.cli.command_line import command_line
-    from sizewise.cli.evaluate_screen import parse_ids, parse_numbers
+    from sizewise.cli.evaluate_screen import parse_ids, parse_numbers, parse_regions
     from sizewise.cli.report_screen import choose_source, refuse_scoring, show_report
     from sizewise.report.build import assemble, write_report
     from sizewise.report.label_map_study import Scoring, write_label_map_study
 
-    scoring = Scoring(nsd_tolerance, parse_ids(classes), ignore_index, parse_numbers(spacing), jobs, background)
+    scoring = Scoring(
+        nsd_tolerance,
+        parse_ids(classes),
+        ignore_index,
+        parse_numbers(spacing),
+        jobs,
+        background,
+        tuple(map(tuple, parse_regions(regions))),
+    )
     predictions = choose_source(study, pred or [], target)
     if predictions:
         study = out or Path("report")

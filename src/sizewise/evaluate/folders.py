@@ -1,10 +1,12 @@
 """Score a folder of predicted label maps against a folder of true ones."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from sizewise.data.file_names import is_volume
 from sizewise.errors import BadInput
@@ -44,6 +46,7 @@ class Settings:
     ignore_index: int | None
     spacing: tuple[float, ...]
     background: str = "0"
+    regions: tuple[tuple[int, ...], ...] = ()
 
     @property
     def left_out(self) -> set[int | None]:
@@ -73,6 +76,7 @@ def evaluate_folders(
     cases: str = "all",
     jobs: int | None = None,
     background: str = "0",
+    regions: Sequence[Sequence[int]] = (),
 ) -> Evaluation:
     """Score every target's prediction, with a process per core.
 
@@ -89,11 +93,13 @@ def evaluate_folders(
         cases: "all": every target must have a prediction; "predicted": targets without one are left out.
         jobs: processes; None: one per core.
         background: ``"none"`` scores label 0 like every other class.
+        regions: sets of ids that are scored as one each, and may overlap, as nnU-Net trains them; class 1 is then the
+            first of them.
 
     Raises:
         BadInput: whatever is wrong with files or settings, with the file's name.
     """
-    settings = _checked_settings(nsd_tolerance, classes, ignore_index, spacing, background)
+    settings = _checked_settings(nsd_tolerance, classes, ignore_index, spacing, background, regions)
     if jobs is not None and jobs < 1:
         raise BadInput(f"`jobs` must be at least 1, got {jobs}.")
     pairs, unmatched, left_out = match_folders(predictions, targets, cases=cases)
@@ -105,7 +111,7 @@ def evaluate_folders(
         done.append(case)
         _refuse_two_conventions(done)
     found = tuple(sorted({score.class_id for case in done for score in case.scores}))
-    scored = settings.classes or found
+    scored = tuple(range(1, len(settings.regions) + 1)) or settings.classes or found
     if settings.classes is None:
         _check_found(found)
     return Evaluation(
@@ -123,16 +129,13 @@ def _score_pair(pair: Pair, *, settings: Settings) -> ScoredCase:
     both = (maps.predicted, maps.target)
     ids = [{0, 1} - settings.left_out if one.white else one.values - settings.left_out for one in both]
     classes = settings.classes or tuple(sorted(ids[0] | ids[1]))
-    target = maps.target.labels
+    predicted, target = maps.predicted.labels, maps.target.labels
     ignored = 0 if settings.ignore_index is None else int((target == settings.ignore_index).sum())
-    scores = score_case(
-        maps.predicted.labels,
-        target,
-        classes=classes,
-        spacing=maps.target.spacing or settings.spacing,
-        nsd_tolerance=settings.nsd_tolerance,
-        ignore_index=settings.ignore_index,
-    )
+    score = partial(score_case, spacing=maps.target.spacing or settings.spacing, nsd_tolerance=settings.nsd_tolerance)
+    if settings.regions:
+        scores = _score_regions(predicted, target, settings, score)
+    else:
+        scores = score(predicted, target, classes=classes, ignore_index=settings.ignore_index)
     return ScoredCase(
         pair,
         scores,
@@ -140,6 +143,20 @@ def _score_pair(pair: Pair, *, settings: Settings) -> ScoredCase:
         white=(both[0].white, both[1].white),
         holds_ids=tuple(not one.white and bool(held - {0}) for one, held in zip(both, ids, strict=True)),  # type: ignore[arg-type]
     )
+
+
+def _score_regions(
+    predicted: np.ndarray, target: np.ndarray, settings: Settings, score: Callable[..., list[RegionScore]]
+) -> list[RegionScore]:
+    """Each region as a map of its own, since they may overlap; what is ignored is so in all of them."""
+    scores = []
+    for number, ids in enumerate(settings.regions, start=1):
+        here, there = (np.isin(labels, ids).astype(np.uint8) for labels in (predicted, target))
+        if settings.ignore_index is not None:
+            there[target == settings.ignore_index] = WHITE
+        found = score(here, there, classes=[1], ignore_index=None if settings.ignore_index is None else WHITE)
+        scores += [replace(one, class_id=number) for one in found]
+    return scores
 
 
 def _all_classes(case: ScoredCase, classes: Sequence[int]) -> list[RegionScore]:
@@ -154,6 +171,7 @@ def _checked_settings(
     ignore_index: int | None,
     spacing: Sequence[float],
     background: str,
+    regions: Sequence[Sequence[int]],
 ) -> Settings:
     if not (math.isfinite(nsd_tolerance) and nsd_tolerance >= 0):
         raise BadInput(f"`nsd_tolerance` must be a number >= 0, in mm, got {nsd_tolerance}.")
@@ -167,8 +185,17 @@ def _checked_settings(
         raise BadInput(f"`background` must be 0 or none, got {background!r}.")
     if background == "none" and classes is not None and 0 not in classes:
         raise BadInput("`background=none` scores every class, but `classes` leaves 0 out. Give one of the two.")
+    if regions and classes is not None:
+        raise BadInput("`regions` and `classes` both say what is scored. Give one of the two.")
+    if any(not ids or min(ids) < 0 or len(set(ids)) < len(ids) for ids in regions):
+        raise BadInput(f"`regions` must be sets of different ids >= 0, got {[list(ids) for ids in regions]}.")
+    if any(ignore_index in ids for ids in regions):
+        raise BadInput(f"`ignore_index={ignore_index}` is in one of the `regions`; it can be one or the other.")
+    if regions:
+        classes = sorted({one for ids in regions for one in ids})
     chosen = None if classes is None else tuple(classes)
-    return Settings(nsd_tolerance, chosen, ignore_index, tuple(spacing), background)
+    together = tuple(tuple(ids) for ids in regions)
+    return Settings(nsd_tolerance, chosen, ignore_index, tuple(spacing), background, together)
 
 
 def _refuse_two_conventions(cases: Sequence[ScoredCase]) -> None:

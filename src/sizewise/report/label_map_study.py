@@ -26,6 +26,7 @@ class Scoring:
     spacing: Sequence[float] = (1.0, 1.0)
     jobs: int | None = None
     background: str = "0"
+    regions: Sequence[Sequence[int]] = ()
 
     def rows(self, predictions: Path, targets: Path) -> tuple[Row, ...]:
         """The scores of one folder."""
