@@ -260,7 +260,7 @@ def test_a_real_networks_outputs_are_decided():
     assert type(outputs).__name__.startswith("Mask2Former")  # which its own size follows from
     for metric in ("dice", "iou", "size"):
         assert [one.shape for one in post_process_semantic_segmentation(outputs, SIZES, metric=metric)] == SIZES
-    with pytest.raises(ValueError, match="temperature divides logits, and Mask2Former.* holds queries"):
+    with pytest.raises(ValueError, match=r"temperature divides logits, and Mask2Former.* holds queries"):
         post_process_semantic_segmentation(outputs, temperature=2.0)
 
 
