@@ -30,7 +30,13 @@ from sizewise.metrics.case import score_case
 SIDE = 80
 BLOB_PX = 8.0  # correlation length of the fields whose peaks are the blobs
 RARITY = {2: 1.0, 5: 1.3}  # standard deviations that a field needs to be a blob
-DECISIONS = ("argmax", "dice", "iou", "size")
+DECISIONS = {
+    "argmax": {"metric": "argmax"},
+    "dice": {"metric": "dice"},
+    "dice, prune 0": {"metric": "dice", "prune": 0.0},
+    "iou": {"metric": "iou"},
+    "size": {"metric": "size"},
+}
 BLURS = (1.0, 2.0, 4.0, 6.0)
 CALIBRATED, SHARP, FITTED = "calibrated", "twice the logits", "twice the logits, fitted"
 LIBRARIES = ("sizewise", "torch", "numpy")
@@ -133,8 +139,8 @@ def simulate(
         others, (theirs,) = drawn(setting, images, 1, seed + 1, side)
         temperature = float(sw.fit_decision([(others, theirs)]).temperature)
     rows, reference = [], None
-    for metric in DECISIONS:
-        predicted = sw.decide(logits, metric=metric, temperature=temperature)
+    for name, options in DECISIONS.items():
+        predicted = sw.decide(logits, temperature=temperature, **options)
         dice = torch.stack([dice_of_images(predicted, one, setting.classes) for one in labels])
         reference = dice if reference is None else reference
         # An image without a value under one decision and with a 0 under the other enters the gain, but no difference:
@@ -148,7 +154,7 @@ def simulate(
         rows.append(
             {
                 **setting._asdict(),
-                "decision": metric,
+                "decision": name,
                 "temperature": f"{temperature:.3f}",
                 "images": images,
                 "draws": draws,
@@ -174,9 +180,9 @@ def standard_error(values: Tensor) -> float:
 def main() -> None:
     """Run every setting and write one table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=int, default=200, help="in each setting")
+    parser.add_argument("--images", type=int, default=300, help="in each setting")
     parser.add_argument("--draws", type=int, default=8, help="label maps of each image")
-    parser.add_argument("--surfaces", type=int, default=50, help="images whose NSD is taken")
+    parser.add_argument("--surfaces", type=int, default=40, help="images whose NSD is taken")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "decide-simulation.csv")
     options = parser.parse_args()
     began, rows = time.process_time(), []
