@@ -9,6 +9,8 @@ import pytest
 import torch
 from sampling import EXHAUSTIVE
 
+import sizewise as sw
+
 ROOT = Path(__file__).parents[2]
 SPEC = spec_from_file_location("decide_simulation", ROOT / "benchmarks" / "decide_simulation.py")
 simulation = module_from_spec(SPEC)
@@ -66,3 +68,16 @@ def test_the_published_table_says_the_same():
     assert len(settings) == 6
     for found in settings.values():
         assert all(after > before for before, after in pairwise(found))
+
+
+@pytest.mark.parametrize("metric", ["dice", "iou"])
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_healthy_images_get_no_alarm_that_argmax_does_not_raise(classes, metric):
+    """A class above 1/2 somewhere is argmax's there; any other is pruned, and may only lose what argmax gave it."""
+    draw = torch.Generator().manual_seed(0)
+    for scale in (0.3, 1.0, 3.0):
+        logits = scale * torch.randn(200, classes, 40, generator=draw)
+        logits[:, 0] += 1.5 * scale * torch.rand(200, 1, generator=draw)
+        before, after = (sw.decide(logits, metric=one) for one in ("argmax", metric))
+        for k in range(1, classes):
+            assert not ((after == k).any(1) & ~(before == k).any(1)).any()

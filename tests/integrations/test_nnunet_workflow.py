@@ -47,8 +47,8 @@ def root(tmp_path_factory):
         train += ["--npz"]  # the probabilities of the validation, to decide from
         small = ["make_network_small", root / "preprocessed" / folder.name / "nnUNetPlans.json"]
         lines += [[*plan, *FEW], small, train, [*predict, "--disable_tta", "-npp", 1, "-nps", 1]]
-    said = run(root, *lines, SIZEWISE_VALIDATION_DECISION="dice", **noted[1]["variables"])
-    (root / "said.txt").write_text(said)
+    assert noted[1]["variables"]["SIZEWISE_VALIDATION_DECISION"] == "dice"
+    (root / "said.txt").write_text(run(root, *lines, **noted[1]["variables"]))
     (root / "evaluate.json").write_text(json.dumps(evaluate))
     return root
 

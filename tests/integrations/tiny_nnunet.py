@@ -91,7 +91,7 @@ if name == "sizewise" and sys.argv[1] == "nnunet":
     from sizewise.cli.main import main
     main()
 words = [name, *sys.argv[1:]]
-ours = {{key: text for key, text in os.environ.items() if key.startswith(("SIZEWISE_NNUNET", "nnUNet_ext"))}}
+ours = {{key: text for key, text in os.environ.items() if key.startswith(("SIZEWISE_", "nnUNet_ext"))}}
 with open({notes!r}, "a") as file:
     print(json.dumps({{"words": words, "variables": ours}}), file=file)
 """
