@@ -72,6 +72,8 @@ def test_a_fitted_decision_brings_its_options():
     target = (scores(4, 8, 8, seed=1) > 0.5).long()
     fitted = sw.fit_decision([(logits, target)], "dice", scope="batch")
     assert torch.equal(Decide(fitted)(logits[0]).as_tensor(), fitted(logits[:1]).float())
+    copied = pickle.loads(pickle.dumps(Decided(["pred"], fitted)))
+    assert torch.equal(copied({"pred": logits[0]})["pred"].as_tensor(), fitted(logits[:1]).float())
     with pytest.raises(ValueError, match="brings its own activation, temperature, prune and background"):
         Decide(fitted, temperature=2.0)
 
