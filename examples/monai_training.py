@@ -20,6 +20,7 @@ with warnings.catch_warnings():
 
 from sizewise.integrations.monai import MonaiLoss
 from sizewise.integrations.monai_metrics import RegionMetric
+from sizewise.integrations.monai_transforms import Decided
 
 CLASSES = 3
 
@@ -46,9 +47,8 @@ def main():
         loader(4, 24, seed=1),
         network,
         inferer=SlidingWindowInferer(roi_size=16, sw_batch_size=4),
-        postprocessing=Compose(
-            [AsDiscreted("pred", argmax=True, to_onehot=CLASSES), AsDiscreted("label", to_onehot=CLASSES)]
-        ),
+        # before: AsDiscreted("pred", argmax=True, to_onehot=CLASSES)
+        postprocessing=Compose([Decided("pred", "dice", to_onehot=CLASSES), AsDiscreted("label", to_onehot=CLASSES)]),
         key_val_metric={"mean_dsc": IgniteMetricHandler(RegionMetric("dsc"), output_transform=output)},
         additional_metrics=scores,
     )

@@ -12,6 +12,9 @@ export nnUNet_extTrainer="$(sizewise nnunet --path)${nnUNet_extTrainer:+:$nnUNet
 export SIZEWISE_NNUNET_WEIGHT=0.5
 export SIZEWISE_NNUNET_EPOCHS=${SIZEWISE_NNUNET_EPOCHS:-250}
 
+# The final validation once more, with labels that are decided for Dice: fold_0/decided_dice beside fold_0/validation.
+export SIZEWISE_VALIDATION_DECISION=dice
+
 nnUNetv2_plan_and_preprocess -d "$dataset" -c 3d_fullres --verify_dataset_integrity
 nnUNetv2_train "$dataset" 3d_fullres 0 -tr nnUNetTrainerRCE -device "$device"
 

@@ -23,7 +23,7 @@ LIBRARY = {
     "terms",
     "losses",
     "theory",
-    "decide",
+    "decisions",
     "deep_supervision",
     "tiles",
 }

@@ -1,7 +1,8 @@
 """Benchmark tables, made from benchmarks/results/*.csv when the site is built, so that no number is typed twice.
 
 ``<!-- losses: a.csv b.csv -->`` is a table of losses by shape, ``<!-- rows: a.csv -->`` a file as it is,
-``<!-- quality: a.csv -->`` means and standard deviations over the seeds.
+``<!-- quality: a.csv -->`` means and standard deviations over the seeds, ``<!-- decisions: a.csv PART -->`` what each
+decision does to Dice, sizes and surfaces in a part of the simulation.
 """
 
 import csv
@@ -14,9 +15,10 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
-MARKER = re.compile(r"<!-- (losses|rows|quality): ([\w. -]+?) -->")
+MARKER = re.compile(r"<!-- (losses|rows|quality|decisions): ([\w. -]+?) -->")
 FIGURES = ("h200.svg",)
 SCORES = {"dsc": 3, "iou": 3, "nsd": 3, "hd95": 1, "size_error": 4}  # decimals
+NOISE = {"0.0": "independent", "3.0": "3 px", "12.0": "12 px"}
 NAMES = {"nnunetv2": "nnU-Net", "monai": "MONAI", "smp": "SMP"}
 
 Rows = list[dict[str, str]]
@@ -36,6 +38,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def make_table(kind: str, files: list[str]) -> str:
     """The table of one marker."""
+    if kind == "decisions":
+        return decisions_table(read(RESULTS / files[0]), files[1])
     rows = [row for name in files for row in read(RESULTS / name)]
     return {"losses": losses_table, "rows": plain_table, "quality": quality_table}[kind](rows)
 
@@ -116,6 +120,53 @@ def quality_table(rows: Rows) -> str:
             cells.append(f"{statistics.mean(values):.{decimals}f}{spread}")
         table.append([data, model, note, label, str(len({row["seed"] for row in mine})), *cells])
     return markdown_table(table)
+
+
+def decisions_table(rows: Rows, part: str) -> str:
+    """One row for each setting: the Dice of argmax, what Dice and size decisions add, sizes and surfaces."""
+    settings: dict[tuple[str, ...], Rows] = {}
+    for row in rows:
+        if part == decision_part(row):
+            key = (row["classes"], NOISE[row["noise_px"]], row["blur_px"].removesuffix(".0"), row["given"])
+            settings.setdefault(key, []).append(row)
+    table = [["classes", "labels err together over", "uncertain over, px", *DECISION_PARTS[part]]]
+    for key, found in settings.items():
+        by_name = {row["decision"]: row for row in found}
+        argmax, dice, size = (by_name[name] for name in ("argmax", "dice", "size"))
+        gains = {
+            name: f"{float(row['gain']):+.2f} ± {float(row['gain_standard_error']):.2f}"
+            for name, row in by_name.items()
+        }
+        values = {
+            "given": key[3],
+            "temperature": f"{float(dice['temperature']):.2f}",
+            "DSC of argmax": f"{float(argmax['dsc']):.1f}",
+            "`dice`": gains["dice"],
+            "`dice`, `prune=0`": gains.get("dice, prune 0", ""),
+            "`size`": gains["size"],
+            "drawn / true size": " / ".join(f"{float(one['size_ratio']):.2f}" for one in (argmax, dice, size)),
+            "NSD": " / ".join(one["nsd"] for one in (argmax, dice, size)) if argmax["nsd"] else "",
+            "false alarms": " / ".join(one["false_alarms"] for one in (argmax, dice, size)),
+            "of healthy regions": argmax["healthy_regions"],
+        }
+        table.append([*key[:3], *(values[name] for name in DECISION_PARTS[part])])
+    return markdown_table(table)
+
+
+# The columns of each part of the simulation; where three numbers stand in one, they are argmax's, dice's and size's.
+GAINS = ("DSC of argmax", "`dice`", "`dice`, `prune=0`", "`size`")
+DECISION_PARTS = {
+    "calibrated": (*GAINS, "drawn / true size", "NSD"),
+    "doubtful": (*GAINS, "drawn / true size", "false alarms", "of healthy regions"),
+    "overconfident": ("given", "temperature", "DSC of argmax", "`dice`", "`size`", "drawn / true size"),
+}
+
+
+def decision_part(row: dict[str, str]) -> str:
+    """Which table a row of the simulation belongs to."""
+    if row["given"] != "calibrated":
+        return "overconfident"
+    return "doubtful" if row["blobs"] == "doubtful" else "calibrated"
 
 
 def plain_table(rows: Rows) -> str:

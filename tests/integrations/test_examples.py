@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from sampling import EXHAUSTIVE
 
+import sizewise
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NEEDS = {
     "plain_pytorch": (),
@@ -33,13 +35,14 @@ print(json.dumps(shown))
 
 def run(*arguments: str) -> str:
     """Its output; its errors and warnings would show."""
+    paths = [str(EXAMPLES), str(Path(sizewise.__file__).parents[1])]  # the sources tested here
     done = subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,
         text=True,
         timeout=300,
         cwd=EXAMPLES.parent,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "TRITON_INTERPRET": "0", "PYTHONPATH": str(EXAMPLES)},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(paths)},
     )
     assert done.returncode == 0, done.stderr  # all of it: what went wrong stands before the summary of torchrun
     assert "Warning" not in done.stderr, done.stderr[-3000:]

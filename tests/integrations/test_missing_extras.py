@@ -5,7 +5,7 @@ import sys
 
 
 def test_each_integration_names_its_extra_and_importing_sizewise_needs_none_of_them():
-    """With every library hidden: the losses for MONAI, SMP and Hugging Face need none of them."""
+    """With every library hidden: the losses for MONAI, SMP and Hugging Face, and its label maps, need none of them."""
     code = """
 import sys
 hidden = ("monai", "lightning", "torchmetrics", "transformers", "segmentation_models_pytorch", "torchvision")
@@ -14,11 +14,11 @@ import torch
 import sizewise
 from sizewise.integrations.monai import MonaiLoss
 from sizewise.integrations.smp import SmpLoss
-from sizewise.integrations.transformers import SemanticLoss
+from sizewise.integrations.transformers import SemanticLoss, post_process_semantic_segmentation
 MonaiLoss("RCE"), SmpLoss("RCE", mode="binary"), SemanticLoss("RCE")
 from importlib import import_module
 from sizewise.errors import BadInput
-for name in ("lightning", "torchmetrics", "monai_metrics"):
+for name in ("lightning", "torchmetrics", "monai_metrics", "monai_transforms"):
     try:
         import_module(f"sizewise.integrations.{name}")
     except BadInput as error:
@@ -36,6 +36,7 @@ for name in ("fpn-resnet50", "monai-unet"):
         "sizewise.integrations.lightning needs lightning": "lightning",
         "sizewise.integrations.torchmetrics needs torchmetrics": "torchmetrics",
         "sizewise.integrations.monai_metrics needs monai": "monai",
+        "sizewise.integrations.monai_transforms needs monai": "monai",
         "a network of segmentation_models.pytorch needs segmentation_models_pytorch": "train",
         "a MONAI network needs monai": "train",
     }

@@ -9,9 +9,11 @@ from pathlib import Path
 import nibabel
 import numpy as np
 import pytest
+import torch
 from sampling import EXHAUSTIVE
 from tiny_nnunet import SIDE, commands_of, run, write_dataset
 
+import sizewise as sw
 from sizewise.integrations.nnunet import trainer_names
 
 pytest.importorskip("nnunetv2", reason="nnunetv2 is not installed: pip install '.[nnunet]'")
@@ -42,8 +44,10 @@ def root(tmp_path_factory):
         plan, train, predict = ([for_dataset(word, number) for word in words] for words in commands)
         if number == REGIONS:
             train[train.index("-tr") + 1] = predict[predict.index("-tr") + 1] = TRAINED_ON_REGIONS
+        train += ["--npz"]  # the probabilities of the validation, to decide from
         small = ["make_network_small", root / "preprocessed" / folder.name / "nnUNetPlans.json"]
         lines += [[*plan, *FEW], small, train, [*predict, "--disable_tta", "-npp", 1, "-nps", 1]]
+    assert noted[1]["variables"]["SIZEWISE_VALIDATION_DECISION"] == "dice"
     (root / "said.txt").write_text(run(root, *lines, **noted[1]["variables"]))
     (root / "evaluate.json").write_text(json.dumps(evaluate))
     return root
@@ -67,6 +71,8 @@ def test_from_raw_data_to_scores(root, tmp_path):
     check_validated_and_predicted(root, SOFTMAX, TRAINED)
     check_validated_and_predicted(root, REGIONS, TRAINED_ON_REGIONS)
     check_regions(root)
+    check_decided(root, SOFTMAX, TRAINED)
+    check_decided(root, REGIONS, TRAINED_ON_REGIONS)
     check_scores_of_validation(root, tmp_path)
     check_scores_of_test_images(root)
 
@@ -121,6 +127,27 @@ def check_regions(root):
     log = next((model(root, REGIONS, TRAINED_ON_REGIONS) / "fold_0").glob("training_log_*.txt")).read_text()
     assert "Loss(CrossEntropy() + 0.1 * SizeKL(), activation='sigmoid')" in log
     assert "nan" not in [line.split()[-1] for line in log.splitlines() if "train_loss" in line or "val_loss" in line]
+
+
+def check_decided(root, number, trainer):
+    """The second validation: the same probabilities, decided for Dice, with scores of their own."""
+    fold = model(root, number, trainer) / "fold_0"
+    decided = fold / "decided_dice" / "validation"
+    assert len(json.loads((decided / "summary.json").read_text())["metric_per_case"]) == 2
+    for path in (fold / "validation").glob("*.npz"):
+        p = torch.from_numpy(np.load(path)["probabilities"])[None]
+        if number == REGIONS:
+            whole, core = sw.decide(p, given="probabilities", activation="sigmoid")[0]
+            wanted = torch.where(core, 2, whole.long())
+        else:
+            wanted = sw.decide(p, given="probabilities")[0]
+        # nnU-Net's arrays are (z, y, x)
+        found = np.asarray(nibabel.load(decided / f"{path.stem}.nii.gz").dataobj).transpose()
+        assert np.mean(found == wanted.numpy()) > 0.999
+    assert len(list((fold / "validation").glob("*.npz"))) == 2
+    log = next(fold.glob("training_log_*.txt")).read_text()
+    assert f"sizewise: the same model, decided for dice, in {fold / 'decided_dice'}" in log
+    assert log.count("Validation complete") == 2
 
 
 def check_scores_of_validation(root, tmp_path):

@@ -10,7 +10,11 @@ from torch.nn import functional
 from torchvision_stub import import_peer
 
 import sizewise as sw
-from sizewise.integrations.transformers import SemanticLoss, semantic_logits
+from sizewise.integrations.transformers import (
+    SemanticLoss,
+    post_process_semantic_segmentation,
+    semantic_logits,
+)
 
 transformers = import_peer("transformers", needs_torchvision=True)
 import_peer("accelerate")  # Trainer needs it
@@ -212,3 +216,57 @@ def test_bad_use_is_told_what_to_do():
         loss(SimpleNamespace(logits=torch.zeros(1, 10)), torch.zeros(1, 8, 8, dtype=torch.long))
     with pytest.raises(ValueError, match="label 7"):
         loss(logits, torch.full((1, 8, 8), 7))
+
+
+SIZES = [(32, 32), (30, 41)]
+
+
+@pytest.mark.parametrize("network", ["SegFormer", "Mask2Former", "MaskFormer"])
+@pytest.mark.parametrize("sizes", [SIZES, torch.tensor(SIZES), None], ids=["list", "tensor", "none"])
+def test_argmax_is_the_processors_own_post_processing(network, sizes):
+    generator = torch.Generator().manual_seed(2)
+    if network == "SegFormer":
+        outputs = SimpleNamespace(logits=torch.randn(2, 4, 8, 8, generator=generator))
+        processor = transformers.SegformerImageProcessor()
+    else:
+        queries = {
+            "class_queries_logits": 3 * torch.randn(2, 6, 4, generator=generator),
+            "masks_queries_logits": 3 * torch.randn(2, 6, 8, 8, generator=generator),
+        }
+        outputs = type(f"{network}Output", (SimpleNamespace,), {})(**queries)
+        processor = getattr(transformers, f"{network}ImageProcessor")()
+    theirs = processor.post_process_semantic_segmentation(outputs, target_sizes=None if sizes is None else SIZES)
+    ours = post_process_semantic_segmentation(outputs, target_sizes=sizes, metric="argmax")
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.dtype == other.dtype == torch.int64
+        assert one.shape == other.shape
+        assert float((one == other).double().mean()) > 0.9999
+
+
+def test_decisions_are_taken_at_the_size_of_each_image():
+    logits = torch.randn(2, 4, 8, 8, generator=torch.Generator().manual_seed(3))
+    options = {"metric": "dice", "background": 0, "temperature": 1.4, "prune": 0.3}
+    decided = post_process_semantic_segmentation(SimpleNamespace(logits=logits), SIZES, **options)
+    for number, size in enumerate(SIZES):
+        full = functional.interpolate(logits[number : number + 1], size=size, mode="bilinear", align_corners=False)
+        assert torch.equal(decided[number], sw.decide(full, **options)[0])
+        assert not torch.equal(decided[number], full[0].argmax(0))
+
+
+def test_a_real_networks_outputs_are_decided():
+    pixels, _ = labelled()
+    with torch.no_grad():
+        outputs = tiny_mask2former().eval()(pixel_values=pixels)
+    assert type(outputs).__name__.startswith("Mask2Former")  # which its own size follows from
+    for metric in ("dice", "iou", "size"):
+        assert [one.shape for one in post_process_semantic_segmentation(outputs, SIZES, metric=metric)] == SIZES
+    with pytest.raises(ValueError, match=r"temperature divides logits, and Mask2Former.* holds queries"):
+        post_process_semantic_segmentation(outputs, temperature=2.0)
+
+
+def test_bad_outputs_and_sizes_are_told_what_to_do():
+    outputs = SimpleNamespace(logits=torch.zeros(2, 3, 8, 8))
+    with pytest.raises(ValueError, match=re.escape("one (height, width) for each of 2 images, got [(4, 4)]")):
+        post_process_semantic_segmentation(outputs, [(4, 4)])
+    with pytest.raises(ValueError, match="post_process_semantic_segmentation: the model's outputs must have logits"):
+        post_process_semantic_segmentation(SimpleNamespace(logits=torch.zeros(2, 3)))

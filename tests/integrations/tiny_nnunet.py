@@ -9,6 +9,8 @@ from pathlib import Path
 import nibabel
 import numpy as np
 
+import sizewise
+
 COMMANDS = Path(__file__).parent / "nnunet_commands.py"
 SIDE = 32
 LABELS = {"background": 0, "body": 1, "core": 2}
@@ -56,7 +58,12 @@ def environment(root: Path, **more: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SIZEWISE_", "nnUNet_"))}
     folders = {f"nnUNet_{name}": str(root / name) for name in ("raw", "preprocessed", "results")}
     few = {"nnUNet_n_proc_DA": "1", "nnUNet_def_n_proc": "1", "nnUNet_compile": "f", "OMP_NUM_THREADS": "1"}
-    few["PYTHONPATH"] = os.pathsep.join([str(COMMANDS.parent), str(COMMANDS.parents[1] / "peers")])
+    paths = (
+        COMMANDS.parent,
+        COMMANDS.parents[1] / "peers",
+        Path(sizewise.__file__).parents[1],
+    )  # the sources tested here
+    few["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     return kept | folders | few | {"nnUNet_extTrainer": str(trainer_folder())} | more
 
 
@@ -84,7 +91,7 @@ if name == "sizewise" and sys.argv[1] == "nnunet":
     from sizewise.cli.main import main
     main()
 words = [name, *sys.argv[1:]]
-ours = {{key: text for key, text in os.environ.items() if key.startswith(("SIZEWISE_NNUNET", "nnUNet_ext"))}}
+ours = {{key: text for key, text in os.environ.items() if key.startswith(("SIZEWISE_", "nnUNet_ext"))}}
 with open({notes!r}, "a") as file:
     print(json.dumps({{"words": words, "variables": ours}}), file=file)
 """

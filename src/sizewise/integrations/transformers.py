@@ -1,5 +1,6 @@
-"""Our losses in Hugging Face's Trainer, for networks that give logits per pixel and for those that give queries."""
+"""Our losses in Hugging Face's Trainer, and our decisions after it, for networks of logits per pixel and of queries."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -7,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sizewise.criterion import Criterion
+from sizewise.decisions.decide import decide
 from sizewise.integrations.reading import as_loss
 
 
@@ -59,6 +61,52 @@ class SemanticLoss:
         return value * (labels != -100).sum() / num_items_in_batch
 
 
+def post_process_semantic_segmentation(
+    outputs: Any,
+    target_sizes: Sequence[tuple[int, int]] | Tensor | None = None,
+    *,
+    metric: str = "dice",
+    background: int | None = None,
+    temperature: float = 1.0,
+    prune: float = 0.5,
+) -> list[Tensor]:
+    """Label maps at their own sizes, as the image processors' method of this name, decided for Dice, IoU or size.
+
+    Logits are upsampled to each image's size as the processors do, bilinearly with ``align_corners=False``, and decided
+    there. Of Mask2Former and its kin, Σ_q p_q(c) · m_q is upsampled and, over the classes, made to sum to one. With
+    ``metric="argmax"`` the labels are the processor's own.
+
+    Args:
+        outputs: what the model returned, with ``logits`` (N, K, h, w), or ``class_queries_logits`` and
+            ``masks_queries_logits``.
+        target_sizes: (height, width) of each image; None keeps the size of the logits.
+        metric: see :func:`sizewise.decide`.
+        background: the class that is not scored. Here None is the default, every class being scored: the labels of
+            ADE20K or Cityscapes begin with a class like any other. Pass 0 for a network with a background.
+        temperature: what logits are divided by; see :func:`sizewise.fit_decision`. For queries it must be 1.
+        prune: see :func:`sizewise.decide`.
+
+    Returns:
+        N label maps (height, width), int64.
+
+    >>> from types import SimpleNamespace
+    >>> outputs = SimpleNamespace(logits=torch.randn(2, 3, 8, 8))
+    >>> [tuple(one.shape) for one in post_process_semantic_segmentation(outputs, [(32, 32), (30, 40)])]
+    [(32, 32), (30, 40)]
+    """
+    where = "post_process_semantic_segmentation"
+    scores, given = _scores(where, outputs, temperature)
+    sizes = [scores.shape[-2:]] * len(scores) if target_sizes is None else _sizes(where, target_sizes, len(scores))
+    maps = []
+    for image, size in zip(scores.detach(), sizes, strict=True):
+        resized = _resized(image.unsqueeze(0), torch.Size(size))
+        if given == "probabilities":
+            resized = resized / resized.sum(1, keepdim=True).clamp(min=torch.finfo(resized.dtype).tiny)
+        options: dict[str, Any] = {"given": given, "background": background, "prune": prune}
+        maps.append(decide(resized, metric=metric, temperature=temperature, **options)[0])
+    return maps
+
+
 def semantic_logits(class_queries: Tensor, mask_queries: Tensor) -> Tensor:
     r"""Logits per pixel of a network with queries, log Σ_q p_q(c) · m_q, from Mask2Former's or MaskFormer's outputs.
 
@@ -85,17 +133,52 @@ def semantic_logits(class_queries: Tensor, mask_queries: Tensor) -> Tensor:
     return total.clamp(min=torch.finfo(total.dtype).tiny).log() + tops
 
 
+# Mask2Former's processor goes through this size first, whatever the images' own.
+MASK2FORMER_PX = (384, 384)
+
+
+def _scores(where: str, outputs: Any, temperature: float) -> tuple[Tensor, str]:
+    """(N, K, h, w), and whether they are logits or probabilities that have yet to sum to one."""
+    found = _read(where, outputs)
+    if isinstance(found, Tensor):
+        return found, "logits"
+    if temperature != 1:
+        raise ValueError(
+            f"{where}: temperature divides logits, and {type(outputs).__name__} holds queries, whose classes and masks "
+            f"have probabilities of their own. It must be 1, got {temperature!r}."
+        )
+    queries, masks = found[0].float(), found[1].float()
+    if type(outputs).__name__.startswith("Mask2Former"):
+        masks = _resized(masks, torch.Size(MASK2FORMER_PX))
+    return torch.einsum("nqc,nqhw->nchw", queries.softmax(-1)[..., :-1], masks.sigmoid()), "probabilities"
+
+
+def _sizes(where: str, target_sizes: Sequence[tuple[int, int]] | Tensor, images: int) -> list[tuple[int, int]]:
+    sizes = [tuple(int(side) for side in size) for size in target_sizes]
+    if len(sizes) != images or any(len(size) != 2 for size in sizes):
+        raise ValueError(
+            f"{where}: target_sizes must be one (height, width) for each of {images} images, got {target_sizes!r}."
+        )
+    return sizes  # type: ignore[return-value]
+
+
 def _logits(outputs: Any, size: torch.Size) -> Tensor:
+    found = _read("SemanticLoss", outputs)
+    return _resized(found, size) if isinstance(found, Tensor) else semantic_logits(found[0], _resized(found[1], size))
+
+
+def _read(where: str, outputs: Any) -> Tensor | tuple[Tensor, Tensor]:
+    """Logits per pixel, or the scores of queries and their masks."""
     found = getattr(outputs, "logits", None)
     if isinstance(found, Tensor) and found.dim() == 4:
-        return _resized(found, size)
+        return found
     queries, masks = getattr(outputs, "class_queries_logits", None), getattr(outputs, "masks_queries_logits", None)
     if queries is None or masks is None:
         raise ValueError(
-            f"SemanticLoss: the model's outputs must have logits (N, K, h, w), or class_queries_logits and "
+            f"{where}: the model's outputs must have logits (N, K, h, w), or class_queries_logits and "
             f"masks_queries_logits, got {type(outputs).__name__}. Is it a model for semantic segmentation?"
         )
-    return semantic_logits(queries, _resized(masks, size))
+    return queries, masks
 
 
 def _resized(maps: Tensor, size: torch.Size) -> Tensor:

@@ -1,4 +1,4 @@
-"""What the losses do to region sizes, as exact functions of the region statistics; τ = 1 throughout.
+"""What the losses do to region sizes, as exact functions of the region statistics, and what decisions do; τ = 1.
 
 >>> import torch, sizewise as sw
 >>> from sizewise import theory
@@ -17,6 +17,7 @@ from sizewise.theory.size_bias import (
     size_kl_slope,
     size_l1_slope,
 )
+from sizewise.theory.thresholds import dice_threshold, expected_accuracy, expected_dice, size_threshold
 
 __all__ = [
     "Decomposition",
@@ -27,9 +28,13 @@ __all__ = [
     "dice_bias_minimiser",
     "dice_bias_slope",
     "dice_matching",
+    "dice_threshold",
+    "expected_accuracy",
+    "expected_dice",
     "log_dice_parts",
     "proportions",
     "size_kl_slope",
     "size_l1_slope",
     "size_pull",
+    "size_threshold",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from sizewise.criterion import Criterion
 from sizewise.errors import BadInput, import_extra
 from sizewise.integrations.nnunet.names import OPENING, hint, read_name, resolve, trainer_names
-from sizewise.integrations.nnunet.settings import COUNTS, PREFIX, Settings, default_settings
+from sizewise.integrations.nnunet.settings import COUNTS, PREFIX, Settings, default_settings, validation_decision
 from sizewise.integrations.nnunet.trainer import SizewiseTraining
 from sizewise.losses import loss
 
@@ -25,6 +25,7 @@ def make_trainer(
     *,
     settings: Settings | None = None,
     base: type | None = None,
+    decision: str | None = None,
 ) -> type:
     """A trainer class for any sum of terms; put it into a file of a folder that ``nnUNet_extTrainer`` names.
 
@@ -33,13 +34,17 @@ def make_trainer(
         make_criterion: makes the loss; takes the scope that follows from nnU-Net's plans ("image", "batch", "global").
         settings: epochs and iterations. λ and the like belong to the criterion.
         base: the trainer that it changes; default nnU-Net's ``nnUNetTrainer``.
+        decision: "dice", "iou" or "size": the final validation is then made twice, with argmax and with this decision
+            (see :func:`sizewise.decide`), whose label maps and scores lie in ``fold_0/decided_dice/validation``. The
+            variable ``SIZEWISE_VALIDATION_DECISION`` comes before it.
     """
+    validation_decision(decision, {})  # a wrong word is told here
     settings = Settings() if settings is None else settings
     if settings.loss_options():
         raise BadInput(
             f"{name}: {', '.join(settings.loss_options())} must be set in the criterion, which make_criterion makes."
         )
-    return _make(name, make_criterion, settings=settings, loss_options={}, base=base)
+    return _make(name, make_criterion, settings=settings, loss_options={}, base=base, decision=decision)
 
 
 def find_trainer(name: str) -> type | None:
@@ -90,6 +95,7 @@ def _make(
     settings: Settings,
     loss_options: dict[str, Any],
     base: type | None,
+    decision: str | None = None,
 ) -> type:
     if base is None:
         module = "nnunetv2.training.nnUNetTrainer.nnUNetTrainer"
@@ -102,5 +108,6 @@ def _make(
             "settings": settings,
             "loss_options": loss_options,
             "make_criterion": staticmethod(make_criterion),
+            "decision": decision,
         },
     )

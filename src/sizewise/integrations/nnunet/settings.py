@@ -6,12 +6,15 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from sizewise.checks import check_number, check_word, closest
+from sizewise.decisions.rule import METRICS
 from sizewise.errors import BadInput
 from sizewise.losses import ALIASES, NAMED_LOSSES, loss
 from sizewise.stats.region_stats import SCOPES
 from sizewise.terms.reduction import CLASS_REDUCTIONS
 
 PREFIX = "SIZEWISE_NNUNET_"
+# No setting of the training, so that it is in no name: one model can be validated with several decisions.
+DECISION_VARIABLE = "SIZEWISE_VALIDATION_DECISION"
 
 # field: (the word that opens it in a trainer's name, what it is)
 SETTINGS = {
@@ -105,6 +108,24 @@ def environment_settings(environment: Mapping[str, str] | None = None) -> Settin
             )
         found[known[key]] = read_setting(key, known[key], text.strip())
     return Settings(**found)
+
+
+def validation_decision(default: str | None = None, environment: Mapping[str, str] | None = None) -> str | None:
+    """The metric that validation decides for beside argmax: the environment's, else the trainer's own, or ``None``.
+
+    >>> validation_decision(environment={"SIZEWISE_VALIDATION_DECISION": "dice"})
+    'dice'
+    >>> validation_decision("dice", {"SIZEWISE_VALIDATION_DECISION": "argmax"})
+    """
+    environment = os.environ if environment is None else environment
+    text = environment.get(DECISION_VARIABLE, "").strip() or default
+    if text is None:
+        return None
+    try:
+        metric = check_word(DECISION_VARIABLE, "the decision of the validation", text, METRICS)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    return None if metric == "argmax" else metric
 
 
 def variable(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What our trainers change in nnU-Net's: the loss, the number of epochs, and a record of both."""
+"""What our trainers change in nnU-Net's: the loss, the number of epochs, a record of both, and a second validation."""
 
 from collections.abc import Callable
 from importlib.metadata import version
@@ -11,7 +11,7 @@ import sizewise
 from sizewise.criterion import Criterion, Loss
 from sizewise.integrations.nnunet.reading import TrainerLoss
 from sizewise.integrations.nnunet.record import keep_record
-from sizewise.integrations.nnunet.settings import Settings
+from sizewise.integrations.nnunet.settings import Settings, validation_decision
 from sizewise.integrations.nnunet.term_means import TermMeans
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class SizewiseTraining(Trainer):
     settings: Settings
     loss_options: dict[str, Any]
     make_criterion: Callable[[str], Criterion]
+    decision: str | None = None
     num_epochs: int
     num_iterations_per_epoch: int
     num_val_iterations_per_epoch: int
@@ -40,6 +41,7 @@ class SizewiseTraining(Trainer):
         device: torch.device = torch.device("cuda"),  # noqa: B008
     ) -> None:
         super().__init__(plans, configuration, fold, dataset_json, device)
+        self.decision = validation_decision(type(self).decision)  # now, not after days of training
         self.num_epochs = self.settings.epochs or self.num_epochs
         self.num_iterations_per_epoch = self.settings.iterations or self.num_iterations_per_epoch
         self.num_val_iterations_per_epoch = self.settings.validation_iterations or self.num_val_iterations_per_epoch
@@ -86,6 +88,15 @@ class SizewiseTraining(Trainer):
                 self.print_to_log_file(f"train {name} {mean:.4f}")
                 for logger in getattr(self.logger, "loggers", ()):  # W&B, where nnU-Net has it switched on
                     logger.log(f"train_terms/{name}", mean, self.current_epoch)
+
+    def perform_actual_validation(self, save_probabilities: bool = False) -> None:
+        super().perform_actual_validation(save_probabilities)
+        if self.decision is not None:
+            from sizewise.integrations.nnunet.deciding import deciding
+
+            with deciding(self, self.decision) as folder:
+                self.print_to_log_file(f"sizewise: the same model, decided for {self.decision}, in {folder}")
+                super().perform_actual_validation(False)
 
     def record(self) -> dict[str, Any]:
         """What ``sizewise.json`` holds. The loss is that of one image: how it is pooled follows from plans and GPUs."""
