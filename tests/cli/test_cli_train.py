@@ -146,6 +146,20 @@ def test_a_folder_that_holds_a_run(run, data, tmp_path):
     assert "run holds a run with other settings (--seed: 0, not 3). Use another --out." in err
 
 
+def test_a_decision_is_scored_beside_argmax_at_once_or_later(run, data):
+    code, _, err = run(*flags(data, "--out", "run", "--decide", "dise"))
+    assert code == 2
+    assert "--decide must be one of" in err
+    assert not Path("run").exists()
+    assert run(*flags(data, "--out", "run"))[0] == 0
+    code, out, err = run(*flags(data, "--out", "run", "--resume", "--decide", "dice"))
+    assert code == 0, err
+    assert "epoch" not in out
+    for decision in ("argmax", "dice"):
+        assert f"Test scores of run, decided by {decision}: means over cases" in out
+    assert {row.of.decision for row in read_cases(Path("run/cases.csv"))} == {"argmax", "dice"}
+
+
 def test_a_run_that_fails_ends_with_exit_code_1(run, data, monkeypatch):
     from sizewise.train.training_step import Step
 

@@ -142,8 +142,7 @@ class VolumeReader(Reader):
     def write(self, labels: np.ndarray, case: Case, folder: Path) -> Path:
         image = open_volume(case.images[0])
         shape = image.shape[: self.spatial_dims] + (1,) * (self.spatial_dims == 2 and len(image.shape) > 2)
-        turn_back = nib.orientations.ornt_transform(_AS_STORED, self._turn(image.affine))
-        data = _turned(self._to_values(np.asarray(labels)), turn_back).reshape(shape)
+        data = _turned(self._to_values(np.asarray(labels)), self._turn_back(image.affine)).reshape(shape)
         header = image.header.copy()
         header.set_data_dtype(data.dtype)
         header["cal_min"] = header["cal_max"] = 0  # a display window of the image would hide the labels
@@ -153,9 +152,16 @@ class VolumeReader(Reader):
             nib.save(nib.Nifti1Image(data, image.affine, header), partial)
         return path
 
+    def as_stored(self, channels: np.ndarray, case: Case) -> np.ndarray:
+        turn = self._turn_back(open_volume(case.images[0]).affine)
+        return np.stack([_turned(channel, turn) for channel in channels])
+
     def _turn(self, affine: np.ndarray) -> np.ndarray:
         """Which canonical axis each stored axis becomes, and whether it is flipped, as nibabel writes it."""
         return nib.orientations.io_orientation(affine) if self.axes == "canonical" else _AS_STORED
+
+    def _turn_back(self, affine: np.ndarray) -> np.ndarray:
+        return nib.orientations.ornt_transform(_AS_STORED, self._turn(affine))
 
     def _as_channels(self, array: np.ndarray, path: Path) -> list[np.ndarray]:
         spatial, rest = array.shape[: self.spatial_dims], array.shape[self.spatial_dims :]
