@@ -28,7 +28,7 @@ class Run:
         history: one dictionary per epoch.
         cost: what cost.json holds; empty where there is none.
         overlays: the file of each case.
-        error: why it failed; empty where it did not.
+        error: why it failed, or could not be decided anew; empty where it did not.
         finished: whether it has scores.
     """
 
@@ -122,7 +122,7 @@ def read_run(folder: Path, *, name: Callable[[RunColumns], tuple[str, str]]) -> 
         history=read_history(history) if history.is_file() else [],
         cost=_json(folder / "cost.json", missing={}),
         overlays={unquote(path.stem): path for path in sorted((folder / "overlays").glob("*.npz"))},
-        error="" if finished else str(failure.get("error", "")),
+        error=str(failure.get("error", "")),
         finished=finished,
     )
 

@@ -36,7 +36,7 @@ class Screen:
 
     def states(self) -> list[RunStatus]:
         """Of every run, in their order."""
-        return [run_status(self.folder / "runs" / run.name) for run in self.runs]
+        return [run_status(self.folder / "runs" / run.name, run.decisions) for run in self.runs]
 
     def __enter__(self) -> "Screen":
         print(f"{len(self.runs)} runs, {self.before} of them finished before → {self.folder}", flush=True)
@@ -70,8 +70,8 @@ class Screen:
             for run, state in zip(self.runs, states, strict=True)
             if state.word in ("waiting", "begun")
         )
-        if new <= 0 and left:
-            return "unknown time"
+        if new <= 0 and any(state.word in ("waiting", "begun") for state in states):
+            return "unknown time"  # where runs lack only decisions, no epoch tells their pace
         return clock((time.monotonic() - self.started) / max(new, 1) * left)
 
     def _live(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sizewise.errors import BadInput
 
-LISTS = ("data", "models", "losses", "weights", "temperatures", "seeds")
+LISTS = ("data", "models", "losses", "weights", "temperatures", "seeds", "decisions")
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class StudyConfig:
         weights: values of λ for the losses that have one; () is each loss's own.
         temperatures: values of τ for the losses that have one; () is 10.
         seeds: the same for every loss: with a seed go initialisation, order and augmentation.
+        decisions: how labels are decided, from the same weights; argmax always is one of them. () is argmax alone.
         reference: the loss that the others are compared with; empty: the first.
         settings: of every run, by the names of RunConfig, as (name, value) pairs.
     """
@@ -31,6 +32,7 @@ class StudyConfig:
     weights: tuple[float, ...] = ()
     temperatures: tuple[float, ...] = ()
     seeds: tuple[int, ...] = (0, 1, 2)
+    decisions: tuple[str, ...] = ()
     reference: str = ""
     settings: tuple[tuple[str, Any], ...] = ()
 
@@ -65,7 +67,7 @@ class StudyConfig:
         return StudyConfig(**values)
 
     def has_runs_of(self, other: "StudyConfig") -> bool:
-        """Whether both have the same runs; which loss is the reference does not matter for that."""
+        """Whether both have the same runs and decisions; which loss is the reference does not matter for that."""
         return self.settings == other.settings and all(getattr(self, name) == getattr(other, name) for name in LISTS)
 
     def joined(self, other: "StudyConfig") -> "StudyConfig":
