@@ -55,6 +55,7 @@ def test_what_predict_saved_is_decided_as_predict_does(run, tmp_path, kind):
     code, out, err = run(*saved)
     assert code == 0, err
     assert "with probabilities (CASE.npy, classes first)" in out
+    assert "Next: sizewise decide --probabilities saved --out decided" in out
     code, _, err = run("predict", "run", "--data", data, "--subset", "validation", "--decide", "dice", "--out", "there")
     assert code == 0, err
     fitted = json.loads(Path("run/decision.json").read_text())["temperature"]

@@ -29,7 +29,7 @@ def command(
     from sizewise.cli.show import show_next
     from sizewise.data.recognise import SYNTHETIC
     from sizewise.metrics.cases_csv import read_cases
-    from sizewise.train.predict import predict_folder, scored_names
+    from sizewise.train.predict import deciding_options, predict_folder, scored_names
 
     files = predict_folder(
         run,
@@ -46,6 +46,10 @@ def command(
         table = out / "cases.csv"
         show_scores(read_cases(table), title=f"Scores of {run} on {data}", names=scored_names(run))
         print(f"Wrote {table}: one line per case, class and metric.")
+        return
+    if save_probabilities:
+        more = [word for name, value in deciding_options(run).items() for word in (f"--{name}", value)]
+        show_next(shlex.join(["sizewise", "decide", "--probabilities", str(out), "--out", "decided", *more]))
         return
     again = ["sizewise", "predict", str(run), "--data", data, "--out", str(out), "--subset", subset, "--score"]
     written = files[0].parent if files else out

@@ -15,10 +15,10 @@ from sizewise.files import save_array
 from sizewise.metrics.cases_csv import ARGMAX, score_rows, write_cases
 from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.progress import track
-from sizewise.train.calibration import run_temperature
+from sizewise.train.calibration import read_calibration, run_temperature
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.datasets import OpenDatasets, full_path
-from sizewise.train.decided_labels import LabelMaker, decision_names
+from sizewise.train.decided_labels import LabelMaker, background_of, decision_names
 from sizewise.train.failures import explained_prediction
 from sizewise.train.machine import make_fabric
 from sizewise.train.plain_images import holds_images, plain_images
@@ -27,7 +27,7 @@ from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run_folder import read_config
 from sizewise.train.run_scores import run_columns
 from sizewise.train.scoring import load_best, predict_cases
-from sizewise.train.task import make_criterion, make_task
+from sizewise.train.task import Task, make_criterion, make_task
 from sizewise.wording import counted
 
 SUBSETS = ("test", "validation", "train", "unlabelled", "all")
@@ -123,9 +123,23 @@ def predict_folder(
 
 def scored_names(run: Path) -> dict[int, str]:
     """The classes that a run's scores are of, by id."""
+    return run_task(run).names
+
+
+def deciding_options(run: Path) -> dict[str, str]:
+    """What ``sizewise decide`` has to know of a run's saved probabilities, where it is not the default."""
+    task, kept = run_task(run), read_calibration(run)
+    options = {"activation": "sigmoid"} if task.sigmoid else {}
+    if background_of(task) is None:
+        options["background"] = "none"
+    return options if kept is None else options | {"temperature": f"{kept.temperature:.4g}"}
+
+
+def run_task(run: Path) -> Task:
+    """What a run's network gives, without any case."""
     problem = {name: value for name, value in read_problem(run).items() if name != "axes"}
     like = Dataset(cases=(), reader=None, **problem)  # type: ignore[arg-type]
-    return make_task(read_config(run), like, Split((), (), ())).names
+    return make_task(read_config(run), like, Split((), (), ()))
 
 
 def read_problem(run: Path) -> dict[str, Any]:
