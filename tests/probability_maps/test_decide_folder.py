@@ -1,5 +1,6 @@
 """``decide_folder``: every format in, label maps out that are those of ``sw.decide``, and a sentence for what is unclear."""
 
+import json
 import pickle
 import re
 
@@ -151,6 +152,28 @@ def test_channels_that_may_overlap(folder, tmp_path):
     (file,) = decide_folder(folder, out=tmp_path / "one", activation="sigmoid", log=silent)
     assert file == tmp_path / "one" / "a.png"
     np.testing.assert_array_equal(read_label_picture(file), want[0])
+
+
+def test_regions_of_nnunet_become_one_label_map(folder, tmp_path):
+    """Later regions of ``regions_class_order`` lie on top, as nnU-Net draws them."""
+    p = np.stack([drawn((8, 9), classes=2, seed=seed)[0][1] for seed in range(2)])
+    save_as_nnunet(folder, "a", p[:, None])
+    (folder / "dataset.json").write_text(json.dumps({"regions_class_order": [3, 1]}))
+    (file,) = decide_folder(folder, out=tmp_path / "out", activation="sigmoid", log=silent)
+    first, second = expected(p, metric="dice", activation="sigmoid")
+    np.testing.assert_array_equal(read_label_picture(file), np.where(second, 1, np.where(first, 3, 0)))
+    for text, said in (
+        (
+            json.dumps({"regions_class_order": [1, 2, 3]}),
+            "has 3 labels in regions_class_order, and the probabilities 2",
+        ),
+        ("[", "dataset.json' cannot be read"),
+    ):
+        (folder / "dataset.json").write_text(text)
+        with pytest.raises(BadInput, match=said):
+            decide_folder(folder, out=tmp_path / "out", activation="sigmoid", log=silent)
+    (folder / "dataset.json").write_text("{}")
+    assert len(decide_folder(folder, out=tmp_path / "out", activation="sigmoid", log=silent)) == 2
 
 
 def test_a_temperature_is_fitted_and_said(folder, tmp_path):

@@ -161,3 +161,4 @@ def test_words():
         study_of("synthetic", "argmax,dise")
     plain, decided = (StudyConfig(data=("a",), losses=("CE",), decisions=one) for one in ((), BOTH))
     assert plain.joined(decided) == decided.joined(plain) == decided
+    assert StudyConfig(data=("a",), losses=("CE",), decisions=("dice",)) == decided  # argmax always is one of them

@@ -16,6 +16,7 @@ from sizewise.errors import BadInput, RunFailed
 from sizewise.probability_maps.fit_folder import fit_folder
 from sizewise.probability_maps.probability_files import find_probabilities
 from sizewise.probability_maps.read_probabilities import ProbabilityMap, read_probabilities
+from sizewise.probability_maps.region_order import merged, region_values
 from sizewise.progress import track
 from sizewise.stats.inputs import ACTIVATIONS
 from sizewise.wording import counted
@@ -38,7 +39,8 @@ def decide_folder(
     """Decide every case of a folder, and write a label map of each; returns the files.
 
     Two axes of space come out as ``CASE.png``, three as ``CASE.nii.gz``; values are the numbers of the channels. With
-    "sigmoid" and several channels there is a folder ``channel_N`` for each, with maps of 0 and 1.
+    "sigmoid" and several channels there is a folder ``channel_N`` for each, with maps of 0 and 1; those of nnU-Net,
+    whose ``dataset.json`` says which region lies on top, become one label map as nnU-Net's own.
 
     Args:
         probabilities: a folder; see ``probability_files`` for what it may hold.
@@ -66,9 +68,12 @@ def decide_folder(
     on_gpu = device != "cpu" and torch.cuda.is_available()
     written: list[Path] = []
     classes = 0
+    regions: tuple[int, ...] = ()
     for file in track(files, what="Deciding"):
         given = read_probabilities(file, activation=activation)
-        classes = classes or len(given.values)
+        if not classes:
+            classes = len(given.values)
+            regions = region_values(probabilities, classes) if activation == "sigmoid" else ()
         if len(given.values) != classes:
             raise BadInput(
                 f"'{file.path}' has {len(given.values)} classes, and '{files[0].path.name}' {classes}. Wanted one "
@@ -89,7 +94,8 @@ def decide_folder(
         except ValueError as error:
             raise BadInput(f"'{file.path}': {error}") from error
         try:
-            written += _write(labels[0].cpu().numpy(), given, file.case, out)
+            found = labels[0].cpu().numpy()
+            written += _write(merged(found, regions) if regions else found, given, file.case, out)
         except OSError as error:
             reason = error.strerror or error
             raise RunFailed(f"'{out}' cannot be written: {reason}. Correct that, and decide again.") from error

@@ -76,8 +76,7 @@ def check_values(values: np.ndarray, path: Path, *, activation: str) -> None:
     raise BadInput(
         f"'{path}': the {len(values)} probabilities of a pixel add up to between {sums.min():.3g} and "
         f"{sums.max():.3g}, where a softmax's add up to 1. If they are of regions that may overlap, as in nnU-Net's "
-        "region-based training, use `activation=sigmoid`: each is then decided by itself, and gets label maps of its "
-        "own."
+        "region-based training, use `activation=sigmoid`: each is then decided by itself."
     )
 
 

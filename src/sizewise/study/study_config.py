@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sizewise.errors import BadInput
+from sizewise.metrics.cases_csv import ARGMAX
 
 LISTS = ("data", "models", "losses", "weights", "temperatures", "seeds", "decisions")
 
@@ -44,6 +45,8 @@ class StudyConfig:
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise BadInput(f"a study's {name} must differ from each other, got {', '.join(map(str, values))}.")
+        if self.decisions:  # whatever else is asked for is compared with it
+            object.__setattr__(self, "decisions", tuple(dict.fromkeys((ARGMAX, *self.decisions))))
         if self.reference and self.reference not in self.losses:
             raise BadInput(f"the reference must be one of {', '.join(self.losses)}, got {self.reference!r}.")
 

@@ -13,6 +13,7 @@ from sizewise.files import write_whole
 from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.cost import write_cost
+from sizewise.train.decided_labels import decision_names
 from sizewise.train.failures import explained
 from sizewise.train.history import Row
 from sizewise.train.loop import train
@@ -64,7 +65,7 @@ def run_training(
         log: takes the lines for the screen.
         on_epoch: is called with the row of each epoch when it has been written.
     """
-    runtime = runtime or Runtime()
+    runtime, decisions = runtime or Runtime(), decision_names(decisions, argument="decisions")
     fabric = make_fabric(run.config, runtime)
     run = replace(run, config=settle_precision(run.config, runtime))
     with ending_together(fabric):
