@@ -111,6 +111,15 @@ def test_interrupted_the_old_table_stays_whole(data, finished, monkeypatch):
     assert is_finished(finished, BOTH)
 
 
+def test_a_run_of_another_machine_keeps_its_precision(data, tmp_path):
+    """Trained in bfloat16 as on a GPU, and decided where "auto" would be float32."""
+    train_tiny(data, tmp_path / "run", precision="bfloat16")
+    decide_run(data, tmp_path / "run", BOTH)
+    assert scored_decisions(tmp_path / "run") == BOTH
+    with pytest.raises(BadInput, match="`precision`: 'bfloat16', not 'float32'"):
+        decide_run(data, tmp_path / "run", (*BOTH, "iou"), precision="float32")
+
+
 def test_labels_and_scores_are_those_of_decide(data, finished, tmp_path):
     """Against ``sw.decide`` on logits that are upsampled by hand, with the temperature of ``sw.fit_decision``."""
     decide_run(data, finished, BOTH)

@@ -3,7 +3,6 @@
 import os
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,7 @@ def carry_out(settings: dict[str, Any], runtime: Runtime, *, out: Path | None, r
     decisions = decision_names(decide.split(","), argument="decide")
     speaks = int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
     run = resolve(settings)
-    run = replace(run, config=settle_precision(run.config, runtime))
-    folder = out or Path("runs") / run_name(run.config, run.dataset.name)
+    folder = out or Path("runs") / run_name(settle_precision(run.config, runtime), run.dataset.name)
     new = not (folder / "config.json").exists()
     if speaks:
         for note in run.dataset.notes:  # such as how frames were grouped, which decides what the scores mean

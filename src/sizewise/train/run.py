@@ -26,6 +26,7 @@ from sizewise.train.run_folder import (
     is_finished,
     locked,
     open_run,
+    read_config,
     threads_begun_with,
     write_versions,
 )
@@ -66,8 +67,8 @@ def run_training(
         on_epoch: is called with the row of each epoch when it has been written.
     """
     runtime, decisions = runtime or Runtime(), decision_names(decisions, argument="decisions")
+    run = replace(run, config=_settled(run.config, runtime, folder))
     fabric = make_fabric(run.config, runtime)
-    run = replace(run, config=settle_precision(run.config, runtime))
     with ending_together(fabric):
         new = False
         if fabric.is_global_zero:
@@ -95,6 +96,13 @@ def run_training(
                 discard_unstarted(folder)
             raise
     return run.config
+
+
+def _settled(config: RunConfig, runtime: Runtime, folder: Path) -> RunConfig:
+    """With the precision of this machine; a finished run, which only gets more scores, keeps that of its training."""
+    if config.precision == "auto" and is_finished(folder):
+        return replace(config, precision=read_config(folder).precision)
+    return settle_precision(config, runtime)
 
 
 def _carry_out(
