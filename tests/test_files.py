@@ -5,9 +5,10 @@ import os
 import stat
 import threading
 
+import numpy as np
 import pytest
 
-from sizewise.files import PARTIAL, remove_unfinished, replacing, replacing_folder, write_whole
+from sizewise.files import PARTIAL, remove_unfinished, replacing, replacing_folder, save_array, write_whole
 
 
 def test_an_error_leaves_what_was_there(tmp_path):
@@ -33,6 +34,15 @@ def test_a_full_disk_leaves_the_old_file_and_no_part(tmp_path, monkeypatch, fail
     monkeypatch.undo()
     assert (tmp_path / "a.csv").read_text() == "old"
     assert [one.name for one in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_an_array_is_whole_or_not_there(tmp_path):
+    save_array(tmp_path / "in" / "a.npy", np.arange(3))
+    assert np.load(tmp_path / "in" / "a.npy").tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="Object arrays"):
+        save_array(tmp_path / "in" / "a.npy", np.array([{}], dtype=object))
+    assert np.load(tmp_path / "in" / "a.npy").tolist() == [0, 1, 2]
+    assert [one.name for one in (tmp_path / "in").iterdir()] == ["a.npy"]
 
 
 def test_the_unfinished_file_ends_as_the_whole_one_does(tmp_path):

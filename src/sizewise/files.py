@@ -6,6 +6,10 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PARTIAL = ".partial-"  # what an unfinished file or folder is called, until it gets its name
 _LONGEST = 200  # letters of the final name that an unfinished one keeps, as file systems end at 255 bytes
@@ -22,6 +26,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """
     with replacing(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def save_array(path: Path, array: "np.ndarray") -> None:
+    """An array as ``.npy``, whole or not at all."""
+    import numpy as np
+
+    with replacing(path) as partial, open(partial, "wb") as file:
+        np.save(file, array, allow_pickle=False)
 
 
 @contextlib.contextmanager

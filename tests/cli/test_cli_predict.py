@@ -133,3 +133,27 @@ def test_a_run_that_is_not_finished_or_broken(run, trained, tmp_path):
     code, _, err = run("run", "--data", trained / "data")
     assert code == 2
     assert "run is no trained run: it has no preparation.json" in err
+
+
+def test_decisions_and_probabilities(run, trained, tmp_path):
+    copy = shutil.copytree(trained / "run", tmp_path / "run")
+    code, out, err = run("run", "--data", trained / "data", "--decide", "dice", "--save-probabilities", "--out", "a")
+    assert code == 0, err
+    kept = json.loads((copy / "decision.json").read_text())["temperature"]
+    assert f"decided for dice at temperature {kept:.3g} with probabilities (CASE.npy, classes first)" in out
+    for file in Path("a").glob("*.npy"):
+        probabilities = np.load(file)
+        assert probabilities.dtype == np.float16
+        assert probabilities.shape == (4, 32, 32)
+        np.testing.assert_allclose(probabilities.astype(np.float32).sum(0), 1, atol=2e-3)
+        assert file.with_suffix(".png").exists()
+    assert len(list(Path("a").glob("*.npy"))) == 2
+    code, out, _ = run("run", "--data", trained / "data", "--decide", "size", "--temperature", "2", "--score")
+    assert code == 0
+    assert {line.split(",")[6] for line in Path("predictions/cases.csv").read_text().splitlines()[1:]} == {"size"}
+    code, _, err = run("run", "--data", trained / "data", "--decide", "dise")
+    assert code == 2
+    assert "--decide must be one of 'argmax', 'dice', 'iou', 'size', got 'dise'. Did you mean 'dice'?" in err
+    code, _, err = run("run", "--data", trained / "data", "--decide", "dice", "--temperature", "0")
+    assert code == 2
+    assert "--temperature must be a number above 0, got 0." in err

@@ -1,5 +1,6 @@
 """``sizewise train`` as a user runs it: exit codes, sentences, Ctrl-C, several processes."""
 
+import json
 import os
 import re
 import signal
@@ -146,6 +147,20 @@ def test_a_folder_that_holds_a_run(run, data, tmp_path):
     assert "run holds a run with other settings (--seed: 0, not 3). Use another --out." in err
 
 
+def test_a_decision_is_scored_beside_argmax_at_once_or_later(run, data):
+    code, _, err = run(*flags(data, "--out", "run", "--decide", "dise"))
+    assert code == 2
+    assert "--decide must be one of" in err
+    assert not Path("run").exists()
+    assert run(*flags(data, "--out", "run"))[0] == 0
+    code, out, err = run(*flags(data, "--out", "run", "--resume", "--decide", "dice"))
+    assert code == 0, err
+    assert "epoch" not in out
+    for decision in ("argmax", "dice"):
+        assert f"Test scores of run, decided by {decision}: means over cases" in out
+    assert {row.of.decision for row in read_cases(Path("run/cases.csv"))} == {"argmax", "dice"}
+
+
 def test_a_run_that_fails_ends_with_exit_code_1(run, data, monkeypatch):
     from sizewise.train.training_step import Step
 
@@ -217,14 +232,14 @@ def assert_same_within_rounding(folder, other):
     (one,), (two,) = history_without_times(folder), history_without_times(other)
     assert two == {name: pytest.approx(value, rel=1e-4, abs=1e-6) for name, value in one.items()}
     tables = [read_cases(path / "cases.csv") for path in (folder, other)]
-    named = [[(row.case, row.class_id, row.metric) for row in rows] for rows in tables]
+    named = [[(row.of.decision, row.case, row.class_id, row.metric) for row in rows] for rows in tables]
     assert named[0] == named[1]
 
 
 def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tmp_path):
     """Group norm: no statistics over the batch, which is shared. The first process alone talks."""
-    assert run(*TWO.split(), "--data", data, "--out", "one")[0] == 0
-    command = [*PROGRAM, *TWO.split(), "--data", str(data), "--devices", "2"]
+    assert run(*TWO.split(), "--data", data, "--out", "one", "--decide", "dice")[0] == 0
+    command = [*PROGRAM, *TWO.split(), "--data", str(data), "--devices", "2", "--decide", "dice"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ONE_THREAD, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # no library talks to the user
@@ -232,8 +247,9 @@ def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tm
     assert "4 training, 2 validation, 2 test cases" in lines[0]
     assert "monai-segresnet with Loss(CrossEntropy() + SizeL1(), ignore_index=255), recipe demo, seed 0" in lines[1]
     assert lines[2].startswith("epoch 1/1  loss")
-    assert lines[3] == "scoring 2 test cases at full resolution"
-    assert lines[4].startswith("Test scores of runs/")
+    assert lines[3] == "fitting the temperature of decisions on 2 validation cases"
+    assert lines[4].startswith("scoring 2 test cases at full resolution, decided by argmax, dice, temperature ")
+    assert lines[5].startswith("Test scores of runs/")
     (folder,) = (tmp_path / "runs").iterdir()
     assert lines[-1] == f"Next: sizewise predict runs/{folder.name} --data PATH --out predictions"
     assert {row.of.run for row in read_cases(folder / "cases.csv")} == {folder.name[-8:]}
@@ -241,6 +257,8 @@ def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tm
     assert names >= {"config.json", "versions.json", "split.json", "history.csv", "cases.csv", "best.pt", "last.pt"}
     assert names >= {"curves.png", "curves.svg", "tensorboard", "preparation.json", "problem.json"}
     assert_same_within_rounding(tmp_path / "one", folder)
+    one, two = (json.loads((place / "decision.json").read_text()) for place in (tmp_path / "one", folder))
+    assert two == one | {"temperature": pytest.approx(one["temperature"], rel=1e-3)}
 
 
 @pytest.mark.skipif(not EXHAUSTIVE, reason="five more processes: with SIZEWISE_EXHAUSTIVE=1")

@@ -51,6 +51,21 @@ def test_a_failed_run_makes_the_exit_code_1_and_the_next_call_makes_up_for_it(tm
     assert "no number" not in (folder / "report.html").read_text()
 
 
+def test_decisions_are_added_to_a_finished_study_and_reported(tmp_path, monkeypatch):
+    for name in ("draw", "draw_overlays"):
+        monkeypatch.setattr(f"sizewise.report.build.{name}", lambda *arguments, **options: [])
+    folder = tmp_path / "study"
+    assert compare(folder, "--losses", "CE").exit_code == 0
+    result = compare(folder, "--losses", "CE", "--decisions", "argmax,dice")
+    assert result.exit_code == 0, result.output
+    assert "1 to be decided without training" in result.output
+    assert "Decisions of the same networks" in result.output
+    assert {row.of.decision for row in read_cases(folder / "results.csv")} == {"argmax", "dice"}
+    assert "CE (dice)" in (folder / "report.html").read_text()
+    result = compare(folder, "--losses", "CE", "--decisions", "dise")
+    assert "--decisions must be one of" in str(result.exception)
+
+
 def test_a_loss_that_does_not_exist_is_found_before_anything_is_written(tmp_path):
     result = compare(tmp_path / "study", "--losses", "CE,RCF")
     assert "there is no loss 'RCF'" in str(result.exception)

@@ -36,12 +36,18 @@ def by_name(report):
 
 def test_every_figure_is_there_or_says_why_not(reports):
     names = {
-        "differences", "critical-difference", "violins", "weights", "temperatures", "sizes", "size-errors", "radar", "validation",
+        "differences", "decisions", "critical-difference", "violins", "weights", "temperatures", "sizes", "size-errors", "radar",
+        "validation",
     }  # fmt: skip
     wide, small = by_name(reports["wide"]), by_name(reports["small"])
     assert set(wide) == set(small) == names
-    assert {name for name, one in wide.items() if isinstance(one, LeftOut)} == {"weights", "temperatures"}
+    assert {name for name, one in wide.items() if isinstance(one, LeftOut)} == {
+        "decisions",
+        "weights",
+        "temperatures",
+    }
     assert {name for name, one in small.items() if isinstance(one, LeftOut)} == {
+        "decisions",
         "radar",
         "critical-difference",
         "temperatures",

@@ -26,8 +26,8 @@ def run(folder, name, *, epochs=0, finished=False, error=""):
         (place / "failed.json").write_text(json.dumps({"error": error}))
 
 
-def planned(*names):
-    return [SimpleNamespace(name=name, config=SimpleNamespace(epochs=EPOCHS)) for name in names]
+def planned(*names, decisions=("argmax",)):
+    return [SimpleNamespace(name=name, config=SimpleNamespace(epochs=EPOCHS), decisions=decisions) for name in names]
 
 
 @pytest.fixture
@@ -52,6 +52,23 @@ def test_nothing_is_left_at_the_end(screen, tmp_path):
     for name in ("a", "b", "c"):
         run(tmp_path, name, epochs=10, finished=True)
     assert screen.time_left(screen.states()) == "0:00"
+
+
+def test_runs_that_lack_only_decisions(tmp_path, capsys):
+    """They are trained, so their time is told from how many were decided, not from epochs."""
+    from sizewise.metrics.cases_csv import Row, RunColumns, write_cases
+
+    for name in "ab":
+        run(tmp_path, name, epochs=10)
+        write_cases(tmp_path / "runs" / name / "cases.csv", [Row(RunColumns(decision="argmax"), "c", 1, "dsc", 0.5)])
+    screen = Screen(tmp_path, planned("a", "b", decisions=("argmax", "dice")))
+    with screen:
+        assert "2 runs, 0 of them finished before, 2 to be decided without training" in capsys.readouterr().out
+        screen.started -= 60
+        rows = [Row(RunColumns(decision=one), "c", 1, "dsc", 0.5) for one in ("argmax", "dice")]
+        write_cases(tmp_path / "runs" / "a" / "cases.csv", rows)
+        screen.after_run(screen.runs[0])
+        assert "[1/2] a decided; 1:00 left" in capsys.readouterr().out
 
 
 def test_the_table_shows_what_is_at_work_first(screen, tmp_path):

@@ -24,7 +24,8 @@ def train(folder: Path, data: str, **options) -> tuple[list[dict], dict, str]:
     """History without its clocks, the best weights, and the scores, of three epochs."""
     runtime = Runtime(accelerator=options.pop("accelerator", "cuda"), save_seconds=0, **options)
     run = resolve({"data": data, "loss": "RCE", "epochs": 3, "steps_per_epoch": 4})
-    run_training(run, folder=folder, runtime=runtime, resume=True, log=lambda line: None)
+    given = {"resume": True, "decisions": ("argmax", "dice", "size"), "log": lambda line: None}
+    run_training(run, folder=folder, runtime=runtime, **given)
     rows = [{name: v for name, v in row.items() if name not in SECONDS} for row in read_history(folder / "history.csv")]
     return rows, load_checkpoint(folder / "best.pt")["model"], (folder / "cases.csv").read_text()
 

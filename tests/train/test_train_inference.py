@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
-from train.tiny_runs import PHOTO
+from train.tiny_runs import PHOTO, memory_dataset
 
 from sizewise.data.dataset import Image
+from sizewise.data.split import Split
 from sizewise.train import inference
-from sizewise.train.inference import image_logits, labels_at, predict_image
+from sizewise.train.config import RunConfig
+from sizewise.train.decided_labels import LabelMaker
+from sizewise.train.inference import case_logits, image_logits, labels_at
+from sizewise.train.task import make_task
 
 
 def pointwise(images):
@@ -48,10 +52,11 @@ def test_sigmoid_channels_are_thresholded_after_upsampling():
     assert labels.tolist() == [[[[0, 0, 1, 1]], [[1, 1, 0, 0]]]]
 
 
+@pytest.mark.parametrize("decision", ["argmax", "dice", "size"])
 @pytest.mark.parametrize(
     ("sigmoid", "multilabel", "shape"), [(False, False, (6, 10)), (True, False, (6, 10)), (True, True, (1, 6, 10))]
 )
-def test_a_label_map_has_the_size_of_its_image(sigmoid, multilabel, shape):
+def test_a_label_map_has_the_size_of_its_image(sigmoid, multilabel, shape, decision):
     pixels = np.zeros((1, 6, 10), np.uint8)
     pixels[0, :, 5:] = 255
 
@@ -59,16 +64,13 @@ def test_a_label_map_has_the_size_of_its_image(sigmoid, multilabel, shape):
         return images if sigmoid else torch.cat([-images, images], 1)
 
     small = type(PHOTO)(**(vars(PHOTO) | {"size": (8, 8)}))
-    labels = predict_image(
-        network,
-        Image(pixels, (1.0, 1.0)),
-        small,
-        patch=(),
-        multiple=4,
-        sigmoid=sigmoid,
-        multilabel=multilabel,
-        device=torch.device("cpu"),
-    )
+    image = Image(pixels, (1.0, 1.0))
+    logits = case_logits(network, image, small, patch=(), multiple=4, device=torch.device("cpu"))
+    classes = ("region",) if multilabel else ("background", "region")
+    dataset = memory_dataset({"a": pixels}, {}, classes=classes, activation="sigmoid" if multilabel else "softmax")
+    config = RunConfig(data="memory", activation="sigmoid" if sigmoid else "softmax")
+    task = make_task(config, dataset, Split((), (), ()))
+    labels = LabelMaker(task).label_map(logits, (6, 10), decision)
     assert labels.dtype == np.uint8
     assert labels.shape == shape
     np.testing.assert_array_equal(labels.reshape(6, 10), pixels[0] > 0)

@@ -213,7 +213,7 @@ def test_the_schedule_goes_on_where_it_was(data, tmp_path, monkeypatch):
 def test_killed_after_the_last_epoch_only_the_scores_are_left_to_do(data, whole, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("sizewise.train.run.score_cases", lambda *given, **named: 1 / 0)
+        patch.setattr("sizewise.train.run_scores.score_cases", lambda *given, **named: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             train_tiny(data, folder, **SETTINGS)
     assert not (folder / "cases.csv").exists()

@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
-from sizewise.cli import bench, compare, data, evaluate, losses, nnunet, predict, report, train
+from sizewise.cli import bench, compare, data, decide, evaluate, losses, nnunet, predict, report, train
 from sizewise.cli.flags import speaks_in_flags
 
 COMMANDS = {
     "compare": compare,
     "data": data,
+    "decide": decide,
     "evaluate": evaluate,
     "predict": predict,
     "train": train,

@@ -17,6 +17,9 @@ def command(
     weights: Annotated[str, typer.Option(help="values of λ, as 0.1,1 (default: each loss's own)")] = "",
     temperatures: Annotated[str, typer.Option(help="values of τ for size terms (default: 10)")] = "",
     models: Annotated[str, typer.Option(help="as fpn-resnet50,unet-resnet50 (default: the recipe's)")] = "",
+    decisions: Annotated[
+        str, typer.Option(help="as argmax,dice: each from the same weights, also of a study that is finished")
+    ] = "",
     reference: Annotated[str, typer.Option(help="the loss that others are compared with (default: the first)")] = "",
     ramp: Annotated[
         str | None, typer.Option(help="λ grows from 0 to its value between two shares of the training, as 0.1:0.3")
@@ -49,6 +52,7 @@ def command(
         "weights": weights,
         "temperatures": temperatures,
         "models": models,
+        "decisions": decisions,
         "reference": reference,
         "settings": (*(setting or ()), *([f"ramp={ramp}"] if ramp else [])),
     }

@@ -13,6 +13,15 @@ def command(
     out: Annotated[Path, typer.Option(help="where the label maps go")] = Path("predictions"),
     subset: Annotated[str, typer.Option(help="of a data set: test, validation, train, unlabelled or all")] = "test",
     score: Annotated[bool, typer.Option("--score", help="also score the cases that have a true label map")] = False,
+    decide: Annotated[
+        str, typer.Option(help="what labels are best for: argmax (accuracy), dice, iou or size")
+    ] = "argmax",
+    temperature: Annotated[
+        float | None, typer.Option(help="of --decide (default: fitted on the run's validation cases, and kept)")
+    ] = None,
+    save_probabilities: Annotated[
+        bool, typer.Option("--save-probabilities", help="also write CASE.npy, classes first, for `sizewise decide`")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Write a label map for each image, in the image's own size and geometry."""
@@ -20,13 +29,27 @@ def command(
     from sizewise.cli.show import show_next
     from sizewise.data.recognise import SYNTHETIC
     from sizewise.metrics.cases_csv import read_cases
-    from sizewise.train.predict import predict_folder, scored_names
+    from sizewise.train.predict import deciding_options, predict_folder, scored_names
 
-    files = predict_folder(run, data, out=out, subset=subset, score=score, device=device)
+    files = predict_folder(
+        run,
+        data,
+        out=out,
+        subset=subset,
+        score=score,
+        decide=decide,
+        temperature=temperature,
+        save_probabilities=save_probabilities,
+        device=device,
+    )
     if score:
         table = out / "cases.csv"
         show_scores(read_cases(table), title=f"Scores of {run} on {data}", names=scored_names(run))
         print(f"Wrote {table}: one line per case, class and metric.")
+        return
+    if save_probabilities:
+        more = [word for name, value in deciding_options(run).items() for word in (f"--{name}", value)]
+        show_next(shlex.join(["sizewise", "decide", "--probabilities", str(out), "--out", "decided", *more]))
         return
     again = ["sizewise", "predict", str(run), "--data", data, "--out", str(out), "--subset", subset, "--score"]
     written = files[0].parent if files else out

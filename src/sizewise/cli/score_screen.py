@@ -10,6 +10,16 @@ from sizewise.metrics.registry import METRICS, POOLED
 _COUNTS = {"cases": "cases", "true neg.": "true_negatives", "missed": "missed", "false alarms": "false_alarms"}
 
 
+def show_decisions(rows: Iterable[Row], *, title: str, names: Mapping[int, str] | None = None) -> None:
+    """The same for a run that was scored under several decisions: two tables for each."""
+    by_decision: dict[str, list[Row]] = {}
+    for row in rows:
+        by_decision.setdefault(row.of.decision, []).append(row)
+    for decision, mine in by_decision.items():
+        decided = f", decided by {decision}" if len(by_decision) > 1 else ""
+        show_scores(mine, title=f"{title}{decided}", names=names)
+
+
 def show_scores(rows: Iterable[Row], *, title: str = "", names: Mapping[int, str] | None = None) -> None:
     """Print means over cases and pooled scores, then errors with a sign and counts of empty regions.
 

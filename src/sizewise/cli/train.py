@@ -11,6 +11,9 @@ from sizewise.cli.derived_options import setting_options, takes
 @takes(before=setting_options())
 def command(
     out: Annotated[Path | None, typer.Option(help="the run folder (default: runs/DATA-MODEL-LOSS-SEED-HASH)")] = None,
+    decide: Annotated[
+        str, typer.Option(help="also score test cases decided for dice, iou or size; the weights stay the same")
+    ] = "argmax",
     resume: Annotated[bool, typer.Option("--resume", help="go on with what --out holds")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     devices: Annotated[int, typer.Option(help="GPUs, or CPU processes, on this machine")] = 1,
@@ -36,4 +39,4 @@ def command(
         save_seconds=save_seconds,
     )
     settings = run_settings({name: value for name, value in given.items() if value is not None})
-    carry_out(settings, runtime, out=out, resume=resume)
+    carry_out(settings, runtime, out=out, resume=resume, decide=decide)

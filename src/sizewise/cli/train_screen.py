@@ -3,34 +3,34 @@
 import os
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sizewise.cli.flags import in_flags
-from sizewise.cli.score_screen import show_scores
+from sizewise.cli.score_screen import show_decisions
 from sizewise.cli.show import show_next
 from sizewise.errors import RunFailed
 from sizewise.metrics.cases_csv import read_cases
 from sizewise.train.config import Runtime
+from sizewise.train.decided_labels import decision_names
 from sizewise.train.machine import settle_precision
 from sizewise.train.resolve import resolve
 from sizewise.train.run import print_at_once, run_training
 from sizewise.train.run_folder import discard_unstarted, run_name
 
 
-def carry_out(settings: dict[str, Any], runtime: Runtime, *, out: Path | None, resume: bool) -> None:
-    """Resolve, run, and show the scores. Of several processes the first one speaks."""
+def carry_out(settings: dict[str, Any], runtime: Runtime, *, out: Path | None, resume: bool, decide: str) -> None:
+    """Resolve, run, and show the scores of each decision. Of several processes the first one speaks."""
+    decisions = decision_names(decide.split(","), argument="decide")
     speaks = int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
     run = resolve(settings)
-    run = replace(run, config=settle_precision(run.config, runtime))
-    folder = out or Path("runs") / run_name(run.config, run.dataset.name)
+    folder = out or Path("runs") / run_name(settle_precision(run.config, runtime), run.dataset.name)
     new = not (folder / "config.json").exists()
     if speaks:
         for note in run.dataset.notes:  # such as how frames were grouped, which decides what the scores mean
             print_at_once(f"note: {in_flags(note)}")
     try:
-        run_training(run, folder=folder, runtime=runtime, resume=resume)
+        run_training(run, folder=folder, runtime=runtime, resume=resume, decisions=decisions)
     except KeyboardInterrupt:
         if speaks and (folder / "config.json").exists():
             print(f"{folder} is intact: the same command with --resume --out {folder} goes on.", file=sys.stderr)
@@ -40,6 +40,6 @@ def carry_out(settings: dict[str, Any], runtime: Runtime, *, out: Path | None, r
             discard_unstarted(folder)
         raise
     if speaks:
-        show_scores(read_cases(folder / "cases.csv"), title=f"Test scores of {folder}", names=run.task.names)
+        show_decisions(read_cases(folder / "cases.csv"), title=f"Test scores of {folder}", names=run.task.names)
         print(f"Curves: {folder / 'curves.png'}   every case: {folder / 'cases.csv'}")
         show_next(f"sizewise predict {shlex.quote(str(folder))} --data PATH --out predictions")

@@ -13,8 +13,8 @@ from nibabel.spatialimages import HeaderDataError
 
 from sizewise.data.dataset import Case, Image, Reader
 from sizewise.data.file_names import NIFTI_ENDINGS
+from sizewise.data.label_volume import write_label_volume
 from sizewise.errors import BadInput
-from sizewise.files import replacing
 
 _UNKNOWN = -32768  # no class has this id
 _AS_STORED = np.array([[0, 1], [1, 1], [2, 1]])  # every axis stays, none is flipped
@@ -142,20 +142,19 @@ class VolumeReader(Reader):
     def write(self, labels: np.ndarray, case: Case, folder: Path) -> Path:
         image = open_volume(case.images[0])
         shape = image.shape[: self.spatial_dims] + (1,) * (self.spatial_dims == 2 and len(image.shape) > 2)
-        turn_back = nib.orientations.ornt_transform(_AS_STORED, self._turn(image.affine))
-        data = _turned(self._to_values(np.asarray(labels)), turn_back).reshape(shape)
-        header = image.header.copy()
-        header.set_data_dtype(data.dtype)
-        header["cal_min"] = header["cal_max"] = 0  # a display window of the image would hide the labels
-        header.set_slope_inter(1, 0)
-        path = folder / f"{case.name}.nii.gz"
-        with replacing(path) as partial:
-            nib.save(nib.Nifti1Image(data, image.affine, header), partial)
-        return path
+        data = _turned(self._to_values(np.asarray(labels)), self._turn_back(image.affine)).reshape(shape)
+        return write_label_volume(data, folder / f"{case.name}.nii.gz", like=image)
+
+    def as_stored(self, channels: np.ndarray, case: Case) -> np.ndarray:
+        turn = self._turn_back(open_volume(case.images[0]).affine)
+        return np.stack([_turned(channel, turn) for channel in channels])
 
     def _turn(self, affine: np.ndarray) -> np.ndarray:
         """Which canonical axis each stored axis becomes, and whether it is flipped, as nibabel writes it."""
         return nib.orientations.io_orientation(affine) if self.axes == "canonical" else _AS_STORED
+
+    def _turn_back(self, affine: np.ndarray) -> np.ndarray:
+        return nib.orientations.ornt_transform(_AS_STORED, self._turn(affine))
 
     def _as_channels(self, array: np.ndarray, path: Path) -> list[np.ndarray]:
         spatial, rest = array.shape[: self.spatial_dims], array.shape[self.spatial_dims :]

@@ -118,6 +118,12 @@ def read_cases(path: Path) -> list[Row]:
     return [_row(path, line, cells) for line, cells in table_lines(path)]
 
 
+def decisions_in(path: Path) -> tuple[str, ...]:
+    """The decisions that a table has rows of, in their order."""
+    at = COLUMNS.index("decision")
+    return tuple(dict.fromkeys(cells[at] for _, cells in table_lines(path)))
+
+
 def table_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The lines of a table in this form, as cells with their number in the file; the header is checked and left out.
 

@@ -5,10 +5,12 @@ import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from sizewise.metrics.case import RegionScore, score_case, score_channels
+from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.parallel import available_cores, live_and_die_with_parent, map_ahead
 
 WORTH_A_POOL = 200_000_000  # pixels times classes: less is scored in the time that starting processes takes
@@ -23,12 +25,25 @@ class LabelMaps:
         predicted: (*S) class ids, or (C, *S) of 0 and 1.
         target: likewise.
         spacing: mm.
+        decision: how the predicted labels were decided.
     """
 
     case: str
     predicted: np.ndarray
     target: np.ndarray
     spacing: tuple[float, ...]
+    decision: str = ARGMAX
+
+    def named(self) -> "Named":
+        """What the scores are of."""
+        return Named(self.case, self.decision)
+
+
+class Named(NamedTuple):
+    """Whose scores they are: a case under one decision."""
+
+    case: str
+    decision: str
 
 
 def score_label_maps(
@@ -39,7 +54,7 @@ def score_label_maps(
     nsd_tolerance: float,
     ignore_index: int | None,
     jobs: int = 0,
-) -> Iterator[tuple[str, list[RegionScore]]]:
+) -> Iterator[tuple[Named, list[RegionScore]]]:
     """Score cases as they come; with enough of them, in processes, so that whoever makes them need not wait.
 
     Args:
@@ -54,7 +69,7 @@ def score_label_maps(
     >>> square[2:5, 2:5] = 1
     >>> maps = [LabelMaps("a", square, square, (1.0, 1.0))]
     >>> scores = dict(score_label_maps(maps, expected=1, classes=[1], nsd_tolerance=1.0, ignore_index=None))
-    >>> scores["a"][0].values()["dsc"]
+    >>> scores["a", "argmax"][0].values()["dsc"]
     1.0
     """
     iterator = iter(maps)
@@ -66,15 +81,15 @@ def score_label_maps(
     everyone = itertools.chain([first], iterator)
     if jobs == 1 or first.target.size * len(classes) * expected < WORTH_A_POOL:
         # most of the work lets go of the interpreter: threads hide it behind whoever makes the maps
-        yield from map_ahead(lambda one: (one.case, _score(one, *options)), everyone, threads=jobs)
+        yield from map_ahead(lambda one: (one.named(), _score(one, *options)), everyone, threads=jobs)
         return
     # spawned: the parent holds a device and threads, which a fork would not survive
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(jobs, expected), spawn, initializer=live_and_die_with_parent)
     try:
-        waiting = [(one.case, pool.submit(_score, one, *options)) for one in everyone]
-        for case, future in waiting:
-            yield case, future.result()
+        waiting = [(one.named(), pool.submit(_score, one, *options)) for one in everyone]
+        for named, future in waiting:
+            yield named, future.result()
     finally:  # after Ctrl-C nobody waits for cases that have not begun
         pool.shutdown(wait=False, cancel_futures=True)
 

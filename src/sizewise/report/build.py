@@ -1,7 +1,7 @@
 """Make the report of a study folder: ``report.html``, ``report.md``, ``figures/`` and ``tables/``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sizewise.errors import BadInput
@@ -11,7 +11,7 @@ from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.cost_table import cost_table
 from sizewise.report.draw import draw
 from sizewise.report.figures.critical import critical
-from sizewise.report.figures.differences import differences
+from sizewise.report.figures.differences import decision_differences, differences
 from sizewise.report.figures.distribution import violins
 from sizewise.report.figures.error_by_size import error_by_size
 from sizewise.report.figures.overlays import COLUMNS as OVERLAY_COLUMNS
@@ -34,6 +34,7 @@ from sizewise.wording import counted
 
 FIGURES: dict[str, Callable[[Findings], Figure | LeftOut]] = {  # in the order of the page
     "differences": lambda found: differences(found.conclusions.comparisons, found.scores.arm_names),
+    "decisions": lambda found: decision_differences(found.conclusions.decisions, found.scores.arm_names),
     "violins": lambda found: violins(found.scores),
     "weights": lambda found: weight_curves(found.scores),
     "temperatures": lambda found: temperature_curves(found.scores),
@@ -79,7 +80,7 @@ def assemble(study: Path, *, reference: str = "", metric: str = "dsc", command: 
     """Read a study and make the parts of its report; nothing is written. ``command`` is how it was asked for."""
     found = read_findings(study, reference=reference, metric=metric)
     figures = [make(found) for make in FIGURES.values()]
-    shown = shown_cases(found.runs, found.scores)
+    shown = shown_cases(found.pictured, found.scores)
     return Report(make_page(found, figures, shown, study=study, command=command), figures, shown)
 
 
@@ -145,8 +146,11 @@ def write_report(report: Report, out: Path, *, every_view: bool = False) -> Path
 
 
 def _facts(scores: Scores, runs: Sequence[Run]) -> list[tuple[str, str]]:
-    plural = "models" if scores.from_elsewhere else "losses"
-    facts = [(plural, str(len(scores.arm_names))), ("seeds", str(len(scores.seeds)))]
+    trained = {replace(arm, decision="") for arm in scores.arms}
+    facts = [("models" if scores.from_elsewhere else "losses", str(len(trained)))]
+    if len(scores.decisions) > 1:
+        facts.append(("decisions", ", ".join(scores.decisions)))
+    facts.append(("seeds", str(len(scores.seeds))))
     facts += [
         ("data sets", str(len(set(scores.data)))),
         ("cases", f"{scores.case_count:,}"),

@@ -11,7 +11,12 @@ from sizewise.study.statistics.sample_size import SampleSize
 
 
 def comparison_table(
-    by_setting: Mapping[str, Sequence[Comparison]], reference: str, scores: Scores, how: Metric
+    by_setting: Mapping[str, Sequence[Comparison]],
+    title: str,
+    scores: Scores,
+    how: Metric,
+    *,
+    name: str = "comparisons",
 ) -> Table:
     """The comparisons of every setting: difference, interval, tests, effect sizes, and what would settle it."""
     rows = []
@@ -40,7 +45,7 @@ def comparison_table(
         "difference over its standard deviation between cases. Seeds needed: in all, with 80 % chance, if the "
         "difference is as large as it looks; a range, since few seeds know their own spread only roughly."
     )
-    return Table("comparisons", f"Each {scores.what} minus {reference}", columns, rows, note, heads=2)
+    return Table(name, title, columns, rows, note, heads=2)
 
 
 def _signed(value: float) -> str:

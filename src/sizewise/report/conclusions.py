@@ -1,17 +1,22 @@
 """What the statistics say, in the forms of the report: sentences, tables and figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from sizewise.errors import BadInput
+from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.metrics.registry import find_metric
 from sizewise.report.comparison_table import comparison_table
+from sizewise.report.decision_verdict import METHOD, decision_verdicts
 from sizewise.report.formatted_table import Table
 from sizewise.report.ranking import FEW_SEEDS, rank_losses, ranking_table, ranking_verdict
 from sizewise.report.scores import Scores
 from sizewise.report.verdict import VerdictGroup, verdict_of, verdict_of_predictions
 from sizewise.study.statistics.paired import Comparison, compare
 from sizewise.study.statistics.setting_scores import SettingScores, arrange
+from sizewise.study.statistics.within_runs import compare_decisions, same_weights
 
 METHODS = (
     "A score is the mean over the cases of a class, then over classes, then over seeds; ± is the standard deviation "
@@ -33,6 +38,7 @@ class Conclusions:
         verdict: in words.
         tables: of the comparisons, and of the ranking.
         comparisons: by setting, each arm with the reference.
+        decisions: by setting, each decision with argmax of the same weights.
         arranged: the scores behind them, one for each setting.
         methods: how it was done, in words.
     """
@@ -40,6 +46,7 @@ class Conclusions:
     verdict: Sequence[VerdictGroup]
     tables: Sequence[Table] = ()
     comparisons: Mapping[str, Sequence[Comparison]] = field(default_factory=dict)
+    decisions: Mapping[str, Sequence[Comparison]] = field(default_factory=dict)
     arranged: Sequence[SettingScores] = ()
     methods: Sequence[str] = METHODS
 
@@ -75,8 +82,13 @@ def conclude(
         notes.append(f"The study's reference {usual} has no results.")
         usual = ""
     chosen = choose_reference(scores, reference or usual)
-    by_setting = _comparisons(arranged, chosen, groups, notes)
+    argmax_of = same_weights(scores.arm_names, scores.arms)
+    weights_of = {name: argmax_of.get(name, name) for name in scores.arm_names}
+    others = {name for name in scores.arm_names if name == chosen or weights_of[name] != weights_of[chosen]}
+    by_setting = _comparisons(arranged, chosen, groups, notes, among=others)
+    within = by_name(compare_decisions(*arranged.values(), argmax_of=argmax_of, groups=groups), arranged)
     verdict = [_verdict(name if len(arranged) > 1 else "", chosen, found, scores) for name, found in by_setting.items()]
+    verdict += decision_verdicts(within)
     if not verdict:
         only = f"no data set has {chosen} and another {scores.what}"
         if len(scores.arm_names) == 1:
@@ -84,15 +96,19 @@ def conclude(
         verdict = [VerdictGroup("", f"Nothing to compare: {only}.")]
     if notes:
         verdict.append(VerdictGroup("", "", (), notes))
-    tables = [comparison_table(by_setting, chosen, scores, how)] if by_setting else []
+    tables = [comparison_table(by_setting, f"Each {scores.what} minus {chosen}", scores, how)] if by_setting else []
+    if within:
+        title = "Each decision minus argmax of the same networks"
+        tables.append(comparison_table(within, title, scores, how, name="decisions"))
     ranking = rank_losses(list(arranged.values()), groups)
     if ranking is not None:
         seeds = min(len(one.seeds) for one in arranged.values())
         if len(ranking.data) > 1 or seeds >= FEW_SEEDS:  # else it is the order of the scores, with shares too sure
             tables.append(ranking_table(ranking, seeds=seeds, what=scores.what, label=how.label))
         if len(ranking.data) > 1:
-            verdict.insert(0, ranking_verdict(ranking, seeds=seeds))
-    return Conclusions(verdict, tables, by_setting, list(arranged.values()))
+            verdict.insert(0, ranking_verdict(ranking, seeds=seeds, plural=scores.plural))
+    methods = (*METHODS, METHOD) if within else METHODS
+    return Conclusions(verdict, tables, by_setting, within, list(arranged.values()), methods)
 
 
 def _comparisons(
@@ -100,23 +116,35 @@ def _comparisons(
     reference: str,
     groups: Mapping[str, Mapping[str, str]] | None,
     notes: list[str],
+    *,
+    among: Collection[str],
 ) -> dict[str, list[Comparison]]:
-    """By setting, what can be compared; what cannot, as in a study that is not finished, goes into the notes."""
+    """By setting, what can be compared; what cannot, as in a study that is not finished, goes into the notes.
+
+    The arms that are compared are ``among`` these: other decisions of the reference's own weights are left to
+    ``compare_decisions``.
+    """
     usable: dict[str, SettingScores] = {}
     for setting, one in arranged.items():
         if reference not in one.arms:
             notes.append(f"{setting}: no run of the reference {reference}, so nothing is compared.")
             continue
         shared = (one.present & one.present[one.arm(reference)]).any(axis=1)
-        for arm, keep in zip(one.arms, shared, strict=True):
+        wanted = np.array([arm in among for arm in one.arms])
+        for arm, keep in zip(one.arms, shared | ~wanted, strict=True):
             if not keep:
                 notes.append(f"{setting}: {arm} has no seed in common with {reference}, so it is not compared.")
+        shared &= wanted
         kept = tuple(arm for arm, keep in zip(one.arms, shared, strict=True) if keep)
         usable[setting] = replace(one, arms=kept, values=one.values[shared], present=one.present[shared])
-    made = compare(*usable.values(), reference=reference, groups=groups)
+    return by_name(compare(*usable.values(), reference=reference, groups=groups), usable)
+
+
+def by_name(comparisons: Sequence[Comparison], settings: Mapping[str, SettingScores]) -> dict[str, list[Comparison]]:
+    """The comparisons of each setting that has any."""
     found = {
-        setting: [each for each in made if (each.data, each.model) == (one.data, one.model)]
-        for setting, one in usable.items()
+        setting: [each for each in comparisons if (each.data, each.model) == (one.data, one.model)]
+        for setting, one in settings.items()
     }
     return {setting: each for setting, each in found.items() if each}
 
@@ -132,10 +160,11 @@ def choose_reference(scores: Scores, wanted: str) -> str:
 
 
 def arms_of(scores: Scores, wanted: str) -> list[str]:
-    """The arm of that name, or those of the loss of that name, whatever their λ and τ."""
+    """The arm of that name, or those of the loss of that name, whatever their λ and τ; those of argmax first."""
     if wanted in scores.arm_names:
         return [wanted]
-    return [name for name, arm in zip(scores.arm_names, scores.arms, strict=True) if arm.loss == wanted]
+    found = [(name, arm) for name, arm in zip(scores.arm_names, scores.arms, strict=True) if arm.loss == wanted]
+    return [name for name, _ in sorted(found, key=lambda one: one[1].decision not in ("", ARGMAX))]
 
 
 def _verdict(title: str, reference: str, found: Sequence[Comparison], scores: Scores) -> VerdictGroup:

@@ -8,7 +8,7 @@ from typing import Any
 from sizewise.metrics.arms import arm_of
 from sizewise.report.conclusions import Conclusions, conclude
 from sizewise.report.label_map_study import LABEL_MAPS
-from sizewise.report.saved import Run, read_groups, read_run, read_study_json, run_columns, run_folders
+from sizewise.report.saved import Run, decided_runs, read_groups, read_run, read_study_json, run_columns, run_folders
 from sizewise.report.scores import Scores, label_results
 from sizewise.report.true_sizes import TrueSizes, true_sizes
 from sizewise.study.results import read_results
@@ -23,6 +23,7 @@ class Findings:
         scores: the table of results.
         sizes: the true sizes in it.
         runs: the run folders.
+        pictured: those with pictures, once for each decision that has some.
         conclusions: what the statistics say.
     """
 
@@ -30,6 +31,7 @@ class Findings:
     scores: Scores
     sizes: TrueSizes
     runs: Sequence[Run]
+    pictured: Sequence[Run]
     conclusions: Conclusions
 
 
@@ -41,10 +43,15 @@ def read_findings(study: Path, *, reference: str = "", metric: str = "dsc") -> F
     from_elsewhere = settings.get("source") == LABEL_MAPS
     scores = label_results(read_results(study / "results.csv"), from_elsewhere=from_elsewhere, also=waiting)
     runs = [read_run(one, name=scores.name_run) for one in folders]
+    decided = [
+        one
+        for folder, run in zip(folders, runs, strict=True)
+        for one in decided_runs(folder, run, name=scores.name_run, decisions=scores.decisions)
+    ]
     name_classes(scores, runs, settings)
     usual = str(settings.get("reference", ""))
     conclusions = conclude(scores, reference=reference, usual=usual, groups=read_groups(study), metric=metric)
-    return Findings(settings, scores, true_sizes(scores), runs, conclusions)
+    return Findings(settings, scores, true_sizes(scores), runs, [*runs, *decided], conclusions)
 
 
 def name_classes(scores: Scores, runs: Sequence[Run], study: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ def protocol_tables(runs: Sequence[Run]) -> list[Table]:
     """Every run with its state, the settings that all share, and the versions."""
     if not runs:
         return []
+    calibrated = any(run.calibration for run in runs)
     rows = [
         [
             Cell(run.name),
@@ -40,17 +41,24 @@ def protocol_tables(runs: Sequence[Run]) -> list[Table]:
                 f"{run.cost['train_seconds']:.0f}" if "train_seconds" in run.cost else "–",
                 run.cost.get("train_seconds"),
             ),
+            *([_temperature(run)] if calibrated else []),
             Cell(run.error or ""),
         ]
         for run in runs
     ]
-    columns = ["run", "data and model", "loss", "seed", "state", "epochs", "training (s)", "error"]
+    fitted = ["decision temperature"] if calibrated else []
+    columns = ["run", "data and model", "loss", "seed", "state", "epochs", "training (s)", *fitted, "error"]
     tables = [Table("runs", "Runs", columns, rows, "Each is a folder in runs/.", heads=3)]
     for name, title, of in (("settings", "Settings", "config"), ("versions", "Versions", "versions")):
         found = _variants([getattr(run, of) for run in runs])
         if found:
             tables.append(Table(name, title, ["name", "value"], [[Cell(k), Cell(v)] for k, v in found], heads=2))
     return tables
+
+
+def _temperature(run: Run) -> Cell:
+    found = run.calibration.get("temperature")
+    return Cell("–" if found is None else f"{found:.3g}", found)
 
 
 def study_commands(study: Mapping[str, Any], command: str) -> list[str]:

@@ -19,11 +19,11 @@ def rank_losses(arranged: Sequence[SettingScores], groups: Mapping[str, Mapping[
         return None
 
 
-def ranking_verdict(ranking: Ranking, *, seeds: int) -> VerdictGroup:
+def ranking_verdict(ranking: Ranking, *, seeds: int, plural: str = "losses") -> VerdictGroup:
     """The ranking over several data sets in words."""
     lead = (
         f"Over {len(ranking.data)} data sets {ranking.arms[0]} has the best mean rank: {ranking.mean_ranks[0]:.2f} "
-        f"among {len(ranking.arms)} losses. A rank is no difference: what can be shown follows."
+        f"among {len(ranking.arms)} {plural}. A rank is no difference: what can be shown follows."
     )
     share = f"In {100 * ranking.first_share[0]:.0f} % of the studies resampled from this one it has it too"
     share += f", a share that is too sure with {_seeds(seeds)}." if seeds < FEW_SEEDS else "."

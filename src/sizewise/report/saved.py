@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -27,8 +27,9 @@ class Run:
         classes: names by class id.
         history: one dictionary per epoch.
         cost: what cost.json holds; empty where there is none.
+        calibration: what decision.json holds; empty where no decision was asked for.
         overlays: the file of each case.
-        error: why it failed; empty where it did not.
+        error: why it failed, or could not be decided anew; empty where it did not.
         finished: whether it has scores.
     """
 
@@ -41,6 +42,7 @@ class Run:
     classes: Mapping[int, str]
     history: Sequence[Mapping[str, float]] = field(repr=False)
     cost: Mapping[str, float]
+    calibration: Mapping[str, float]
     overlays: Mapping[str, Path] = field(repr=False)
     error: str
     finished: bool
@@ -121,10 +123,25 @@ def read_run(folder: Path, *, name: Callable[[RunColumns], tuple[str, str]]) -> 
         classes=class_names(problem),
         history=read_history(history) if history.is_file() else [],
         cost=_json(folder / "cost.json", missing={}),
-        overlays={unquote(path.stem): path for path in sorted((folder / "overlays").glob("*.npz"))},
-        error="" if finished else str(failure.get("error", "")),
+        calibration=_json(folder / "decision.json", missing={}),
+        overlays=_pictures(folder / "overlays"),
+        error=str(failure.get("error", "")),
         finished=finished,
     )
+
+
+def decided_runs(
+    folder: Path, run: Run, *, name: Callable[[RunColumns], tuple[str, str]], decisions: Sequence[str]
+) -> Iterator[Run]:
+    """The same run once for each of the decisions that has pictures of its own, called as the report calls that arm."""
+    of = run_columns(folder)
+    for decision in decisions:
+        if pictures := _pictures(folder / "overlays" / decision):
+            yield replace(run, arm=name(replace(of, decision=decision))[1], overlays=pictures)
+
+
+def _pictures(folder: Path) -> dict[str, Path]:
+    return {unquote(path.stem): path for path in sorted(folder.glob("*.npz"))}
 
 
 def class_names(problem: Mapping[str, Any]) -> dict[int, str]:

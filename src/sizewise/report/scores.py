@@ -7,7 +7,7 @@ import numpy as np
 
 from sizewise.errors import BadInput
 from sizewise.metrics.arms import Arm, arm_of
-from sizewise.metrics.cases_csv import POOLED_CASE, RunColumns
+from sizewise.metrics.cases_csv import ARGMAX, POOLED_CASE, RunColumns
 from sizewise.study.results import Results
 from sizewise.study.row_labels import Labels, label_rows
 
@@ -77,7 +77,19 @@ class Scores:
     @property
     def what(self) -> str:
         """What is compared, in a word."""
-        return "model" if self.from_elsewhere else "loss"
+        if self.from_elsewhere:
+            return "model"
+        return "arm" if len(self.decisions) > 1 else "loss"
+
+    @property
+    def plural(self) -> str:
+        """The same of several."""
+        return {"loss": "losses"}.get(self.what, f"{self.what}s")
+
+    @property
+    def decisions(self) -> Sequence[str]:
+        """How labels were decided, in the order of the arms; those that do not say are argmax."""
+        return list(dict.fromkeys(arm.decision or ARGMAX for arm in self.arms))
 
     @property
     def rows(self) -> int:

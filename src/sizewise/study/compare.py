@@ -51,7 +51,7 @@ def compare(
             print(f"{folder} keeps what was done. Give the same command again to go on.", file=sys.stderr)
             _join(folder, runs)  # a report of what is there can be made meanwhile
             raise
-    words = {run.name: run_status(folder / "runs" / run.name).word for run in runs}
+    words = {run.name: run_status(folder / "runs" / run.name, run.decisions).word for run in runs}
     failed = [run for run in runs if words[run.name] == "failed"]
     elsewhere = [run for run in runs if words[run.name] in ("begun", "waiting")]
     now = read_study(folder)  # another process may have added to it meanwhile

@@ -6,6 +6,7 @@ from typing import Any
 from sizewise.data.dataset import Dataset
 from sizewise.loss_formula import is_formula
 from sizewise.losses import ALIASES, NAMED_LOSSES, loss
+from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.study.study_config import StudyConfig
 from sizewise.terms.term import Term
 from sizewise.train.config import RunConfig
@@ -24,10 +25,12 @@ class PlannedRun:
     Attributes:
         name: of its folder.
         run: complete; the data set is shared by the runs on the same data.
+        decisions: under which its test cases are scored. They do not change the run: its name stays as it is.
     """
 
     name: str
     run: ResolvedRun
+    decisions: tuple[str, ...] = (ARGMAX,)
 
     @property
     def config(self) -> RunConfig:
@@ -61,7 +64,7 @@ def plan_runs(study: StudyConfig, datasets: OpenDatasets | None = None) -> list[
                     run = resolve(base | options | ramped | {"seed": seed}, datasets=datasets)
                     if run.dataset.spatial_dims == 3:  # found from the data by the first run: once is enough
                         base |= {"patch": run.config.patch, "spacing": run.config.spacing}
-                    runs.append(PlannedRun(run_name(run.config, run.dataset.name), run))
+                    runs.append(PlannedRun(run_name(run.config, run.dataset.name), run, study.decisions or (ARGMAX,)))
     return runs
 
 

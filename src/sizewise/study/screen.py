@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sizewise.progress import no_bars
 from sizewise.study.grid import PlannedRun
 from sizewise.study.study_folder import RunStatus, run_status
+from sizewise.train.run_folder import is_finished
 from sizewise.wording import clock
 
 if TYPE_CHECKING:
@@ -30,16 +31,23 @@ class Screen:
         states = self.states()
         self.before = sum(state.word == "finished" for state in states)
         self.epochs_before = sum(state.epoch for state in states)
+        pairs = zip(runs, states, strict=True)
+        self.trained = {run.name for run, state in pairs if state.word != "finished" and is_finished(self.place(run))}
         self.stop = threading.Event()
         self.thread: threading.Thread | None = None
         self.alone = contextlib.ExitStack()
 
+    def place(self, run: PlannedRun) -> Path:
+        """The run's folder."""
+        return self.folder / "runs" / run.name
+
     def states(self) -> list[RunStatus]:
         """Of every run, in their order."""
-        return [run_status(self.folder / "runs" / run.name) for run in self.runs]
+        return [run_status(self.place(run), run.decisions) for run in self.runs]
 
     def __enter__(self) -> "Screen":
-        print(f"{len(self.runs)} runs, {self.before} of them finished before → {self.folder}", flush=True)
+        rest = f", {len(self.trained)} to be decided without training" if self.trained else ""
+        print(f"{len(self.runs)} runs, {self.before} of them finished before{rest} → {self.folder}", flush=True)
         if sys.stderr.isatty():
             self.alone.enter_context(no_bars())
             self.thread = threading.Thread(target=self._live, daemon=True)
@@ -59,7 +67,8 @@ class Screen:
         states = self.states()
         state = states[[one.name for one in self.runs].index(run.name)]
         done = sum(one.word in ("finished", "failed") for one in states)
-        text = f"failed: {state.error}" if state.word == "failed" else f"finished in {state.seconds:.0f} s"
+        text = "decided" if run.name in self.trained else f"finished in {state.seconds:.0f} s"
+        text = f"failed: {state.error}" if state.word == "failed" else text
         print(f"[{done}/{len(self.runs)}] {run.name} {text}; {self.time_left(states)} left", flush=True)
 
     def time_left(self, states: list[RunStatus]) -> str:
@@ -70,6 +79,9 @@ class Screen:
             for run, state in zip(self.runs, states, strict=True)
             if state.word in ("waiting", "begun")
         )
+        ended = sum(state.word in ("finished", "failed") for state in states) - self.before
+        if not left and ended:  # runs that lack only decisions have no epochs to go by
+            return clock((time.monotonic() - self.started) / ended * (len(states) - self.before - ended))
         if new <= 0 and left:
             return "unknown time"
         return clock((time.monotonic() - self.started) / max(new, 1) * left)

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from sizewise.errors import BadInput
+from sizewise.metrics.cases_csv import ARGMAX
 
-LISTS = ("data", "models", "losses", "weights", "temperatures", "seeds")
+LISTS = ("data", "models", "losses", "weights", "temperatures", "seeds", "decisions")
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class StudyConfig:
         weights: values of λ for the losses that have one; () is each loss's own.
         temperatures: values of τ for the losses that have one; () is 10.
         seeds: the same for every loss: with a seed go initialisation, order and augmentation.
+        decisions: how labels are decided, from the same weights; argmax always is one of them. () is argmax alone.
         reference: the loss that the others are compared with; empty: the first.
         settings: of every run, by the names of RunConfig, as (name, value) pairs.
     """
@@ -31,6 +33,7 @@ class StudyConfig:
     weights: tuple[float, ...] = ()
     temperatures: tuple[float, ...] = ()
     seeds: tuple[int, ...] = (0, 1, 2)
+    decisions: tuple[str, ...] = ()
     reference: str = ""
     settings: tuple[tuple[str, Any], ...] = ()
 
@@ -42,6 +45,8 @@ class StudyConfig:
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise BadInput(f"a study's {name} must differ from each other, got {', '.join(map(str, values))}.")
+        if self.decisions:  # whatever else is asked for is compared with it
+            object.__setattr__(self, "decisions", tuple(dict.fromkeys((ARGMAX, *self.decisions))))
         if self.reference and self.reference not in self.losses:
             raise BadInput(f"the reference must be one of {', '.join(self.losses)}, got {self.reference!r}.")
 
@@ -65,7 +70,7 @@ class StudyConfig:
         return StudyConfig(**values)
 
     def has_runs_of(self, other: "StudyConfig") -> bool:
-        """Whether both have the same runs; which loss is the reference does not matter for that."""
+        """Whether both have the same runs and decisions; which loss is the reference does not matter for that."""
         return self.settings == other.settings and all(getattr(self, name) == getattr(other, name) for name in LISTS)
 
     def joined(self, other: "StudyConfig") -> "StudyConfig":

@@ -13,14 +13,14 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
-from sizewise.metrics.cases_csv import join_cases
+from sizewise.metrics.cases_csv import ARGMAX, join_cases
 from sizewise.study.grid import PlannedRun
 from sizewise.study.study_config import StudyConfig
 from sizewise.train.history import read_history
@@ -104,9 +104,9 @@ def study_threads(folder: Path) -> int:
     return int(json.loads((folder / "study.json").read_text()).get("threads", 0))
 
 
-def run_status(folder: Path) -> RunStatus:
-    """What a run's files say of it."""
-    if is_finished(folder):
+def run_status(folder: Path, decisions: Sequence[str] = (ARGMAX,)) -> RunStatus:
+    """What a run's files say of it; it is finished when it has the scores of each of these decisions."""
+    if is_finished(folder, decisions):
         return _with_history(folder, "finished")
     with contextlib.suppress(FileNotFoundError):  # the next try removes it, perhaps just now
         return RunStatus("failed", error=json.loads((folder / "failed.json").read_text())["error"])

@@ -20,7 +20,7 @@ def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
     >>> parse_study({"data": "synthetic", "losses": "CE,RCE", "seeds": "2", "settings": ("epochs=3",)})
     ... # doctest: +NORMALIZE_WHITESPACE
     StudyConfig(data=('synthetic',), losses=('CE', 'RCE'), models=(), weights=(), temperatures=(), seeds=(0, 1),
-        reference='', settings=(('epochs', 3),))
+        decisions=(), reference='', settings=(('epochs', 3),))
     """
     values: dict[str, Any] = read_yaml(yaml) if yaml is not None else {}
     words = {name: (given[name],) for name in LISTS if given.get(name)}
@@ -30,6 +30,10 @@ def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
             lists[name] = tuple(read_number(kind, name, item) for item in lists[name])
     if given.get("seeds") and "," not in given["seeds"]:  # how many, not which
         lists["seeds"] = tuple(range(lists["seeds"][0]))
+    if "decisions" in lists:
+        from sizewise.train.decided_labels import decision_names
+
+        lists["decisions"] = decision_names(lists["decisions"], argument="decisions")
     for name, example in EXAMPLES.items():
         if name not in lists:
             raise BadInput(f"compare needs {name}: give {example}, or a file that has it.")

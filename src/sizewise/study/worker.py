@@ -44,7 +44,7 @@ class Worker:
             "crowded" where it failed and other processes may be why; "elsewhere" where another process has it.
         """
         place = self.folder / "runs" / run.name
-        if is_finished(place) or (place / "failed.json").exists():
+        if is_finished(place, run.decisions) or (place / "failed.json").exists():
             return "skipped"
         if run.dataset is not self._dataset:
             self._dataset, self._stores = run.dataset, StoreCache()  # the next data set needs the memory
@@ -54,6 +54,7 @@ class Worker:
                 folder=place,
                 runtime=runtime,
                 resume=True,
+                decisions=run.decisions,
                 stores=self._stores,
                 log=lambda line: None,
                 on_epoch=on_epoch,

@@ -8,10 +8,20 @@ import torch
 
 from sizewise.data.dataset import Image
 from sizewise.files import replacing
+from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.train.preparation import resize
 
 LARGEST = 256  # pixels along the longer side
 KEPT = 100  # cases of a run
+
+
+def overlay_folder(overlays: Path, decision: str) -> Path:
+    """Where the pictures of a decision go: those of argmax into the folder itself, as before there were others.
+
+    >>> overlay_folder(Path("overlays"), "argmax").name, overlay_folder(Path("overlays"), "dice").name
+    ('overlays', 'dice')
+    """
+    return overlays if decision == ARGMAX else overlays / decision
 
 
 def save_overlay(folder: Path, case: str, image: Image, predicted: np.ndarray, target: np.ndarray) -> Path:

@@ -32,45 +32,39 @@ def image_logits(model: Callable[[Tensor], Tensor], images: Tensor, *, patch: Se
     return logits
 
 
-def predict_image(
+def case_logits(
     model: Callable[[Tensor], Tensor],
     image: Image,
     preparation: Preparation,
     *,
     patch: Sequence[int],
     multiple: int,
-    sigmoid: bool,
-    multilabel: bool,
     device: torch.device,
-) -> np.ndarray:
-    """The label map in the image's own geometry: (*S) uint8, or (C, *S) of 0 and 1 for multi-label.
-
-    Logits, not labels, are brought to the image's size: a class is chosen for each pixel of the original.
-    """
+) -> Tensor:
+    """(1, K, *s) float32 of one image, at the size that the network saw; see ``decided_labels`` for its label map."""
     factor, offset = (v.view(1, -1, *[1] * (image.pixels.ndim - 1)) for v in preparation.input_scale(device))
     prepared = preparation.image(image).to(device)[None] * factor + offset
-    logits = image_logits(model, prepared, patch=patch, multiple=multiple)
-    labels = labels_at(logits, image.pixels.shape[1:], sigmoid=sigmoid)
-    if sigmoid and not multilabel:
-        labels = labels[:, 0]
-    return labels[0].cpu().numpy()
+    return image_logits(model, prepared, patch=patch, multiple=multiple)
+
+
+def enlarged(logits: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """(N, K, *s) to the spatial shape of the image, linearly."""
+    if tuple(logits.shape[2:]) == tuple(shape):
+        return logits
+    mode = {1: "linear", 2: "bilinear", 3: "trilinear"}[len(shape)]
+    return F.interpolate(logits, shape, mode=mode, align_corners=False)
 
 
 def labels_at(logits: Tensor, shape: tuple[int, ...], *, sigmoid: bool) -> Tensor:
     """(N, *S) class ids, or (N, C, *S) for sigmoid, after linear upsampling of the logits to ``shape``."""
-    mode = {1: "linear", 2: "bilinear", 3: "trilinear"}[len(shape)]
-
-    def enlarge(part: Tensor) -> Tensor:
-        return part if part.shape[2:] == shape else F.interpolate(part, shape, mode=mode, align_corners=False)
-
     if sigmoid:
-        return (enlarge(logits) > 0).to(torch.uint8)
+        return (enlarged(logits, shape) > 0).to(torch.uint8)
     if logits[:1, :1].numel() and 4 * int(np.prod(shape)) * logits.shape[1] <= CLASS_BYTES:
-        return enlarge(logits).argmax(1).to(torch.uint8)
-    best = enlarge(logits[:, :1])
+        return enlarged(logits, shape).argmax(1).to(torch.uint8)
+    best = enlarged(logits[:, :1], shape)
     labels = torch.zeros_like(best, dtype=torch.uint8)
     for k in range(1, logits.shape[1]):  # one class at a time: a large volume's logits need not exist at once
-        score = enlarge(logits[:, k : k + 1])
+        score = enlarged(logits[:, k : k + 1], shape)
         labels = torch.where(score > best, torch.tensor(k, dtype=torch.uint8, device=labels.device), labels)
         best = torch.maximum(best, score)
     return labels[:, 0]

@@ -1,6 +1,7 @@
 """Label maps from a trained run, for a data set or a folder of images, in the geometry of each image."""
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,20 +11,23 @@ from sizewise.checks import check_word
 from sizewise.data.dataset import Case, Dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
-from sizewise.metrics.cases_csv import score_rows, write_cases
+from sizewise.files import save_array
+from sizewise.metrics.cases_csv import ARGMAX, score_rows, write_cases
 from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.progress import track
+from sizewise.train.calibration import read_calibration, run_temperature
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.datasets import OpenDatasets, full_path
+from sizewise.train.decided_labels import LabelMaker, background_of, decision_names
 from sizewise.train.failures import explained_prediction
 from sizewise.train.machine import make_fabric
 from sizewise.train.plain_images import holds_images, plain_images
 from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import ResolvedRun
-from sizewise.train.run import run_columns
 from sizewise.train.run_folder import read_config
+from sizewise.train.run_scores import run_columns
 from sizewise.train.scoring import load_best, predict_cases
-from sizewise.train.task import make_criterion, make_task
+from sizewise.train.task import Task, make_criterion, make_task
 from sizewise.wording import counted
 
 SUBSETS = ("test", "validation", "train", "unlabelled", "all")
@@ -36,6 +40,9 @@ def predict_folder(
     out: Path,
     subset: str = "test",
     score: bool = False,
+    decide: str = ARGMAX,
+    temperature: float | None = None,
+    save_probabilities: bool = False,
     device: str = "auto",
     log: Callable[[str], None] = print,
 ) -> list[Path]:
@@ -48,9 +55,17 @@ def predict_folder(
         subset: of a data set: "test", "validation", "train" as the run split it (or the data set's own);
             "unlabelled", the cases without a target, such as those of a challenge's server; or "all".
         score: also write ``cases.csv``, with the scores of the cases that have a target.
+        decide: "argmax", "dice", "iou" or "size": how labels are decided; see :func:`sizewise.decide`.
+        temperature: what logits are divided by before a decision other than argmax. None: what fits the run's
+            validation cases, which are predicted for it the first time; decision.json in the run folder keeps it.
+        save_probabilities: also write ``CASE.npy`` for each case: (K, *S) float16, the axes as in its label map,
+            without the temperature. ``sizewise decide`` reads them back.
         device: "auto", "cpu" or "cuda".
         log: takes lines for the screen.
     """
+    decision_names([decide], argument="decide")
+    if temperature is not None and not 0 < temperature < math.inf:
+        raise BadInput(f"`temperature` must be a number above 0, got {temperature:g}.")
     config = read_config(run)
     trained = read_problem(run)
     preparation = Preparation.from_json(_text(run / "preparation.json"))
@@ -69,15 +84,22 @@ def predict_folder(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"`out` {out} cannot be made: {error.strerror or error}. Name another folder.") from error
+    if decide != ARGMAX and temperature is None:
+        temperature = run_temperature(run, config, preparation, model, fabric=fabric, log=log)
+    maker = LabelMaker(task, temperature or 1.0)
     files: list[Path] = []
 
     def written() -> Iterator[LabelMaps]:
         """Each prediction goes to its file; those with a target go on to be scored."""
         predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
-        for case, image, labels in track(predicted, what="Predicting", total=len(cases)):
+        for case, image, logits in track(predicted, what="Predicting", total=len(cases)):
+            shape = image.pixels.shape[1:]
+            labels = maker.label_map(logits, shape, decide)
+            if save_probabilities:
+                save_array(out / f"{case.name}.npy", dataset.reader.as_stored(maker.probabilities(logits, shape), case))
             files.append(dataset.reader.write(labels, case, out))
             if case.name in labelled:
-                yield LabelMaps(case.name, labels, dataset.reader.target(case), image.spacing)
+                yield LabelMaps(case.name, labels, dataset.reader.target(case), image.spacing, decide)
 
     with explained_prediction(out):
         scores = dict(
@@ -90,17 +112,34 @@ def predict_folder(
             )
         )
         if score:
-            columns = run_columns(ResolvedRun(config, task, make_criterion(config, task)))
-            write_cases(out / "cases.csv", score_rows(scores, of=columns))
-    log(f"{counted(len(files), 'label map')} of {', '.join(task.foreground)} → {out}")
+            columns = run_columns(ResolvedRun(config, task, make_criterion(config, task)), decide)
+            by_case = {named.case: found for named, found in scores.items()}
+            write_cases(out / "cases.csv", score_rows(by_case, of=columns))
+    how = "" if decide == ARGMAX else f", decided for {decide} at temperature {maker.temperature:.3g}"
+    beside = " with probabilities (CASE.npy, classes first)" if save_probabilities else ""
+    log(f"{counted(len(files), 'label map')} of {', '.join(task.foreground)}{how}{beside} → {out}")
     return files
 
 
 def scored_names(run: Path) -> dict[int, str]:
     """The classes that a run's scores are of, by id."""
+    return run_task(run).names
+
+
+def deciding_options(run: Path) -> dict[str, str]:
+    """What ``sizewise decide`` has to know of a run's saved probabilities, where it is not the default."""
+    task, kept = run_task(run), read_calibration(run)
+    options = {"activation": "sigmoid"} if task.sigmoid else {}
+    if background_of(task) is None:
+        options["background"] = "none"
+    return options if kept is None else options | {"temperature": f"{kept.temperature:.4g}"}
+
+
+def run_task(run: Path) -> Task:
+    """What a run's network gives, without any case."""
     problem = {name: value for name, value in read_problem(run).items() if name != "axes"}
     like = Dataset(cases=(), reader=None, **problem)  # type: ignore[arg-type]
-    return make_task(read_config(run), like, Split((), (), ())).names
+    return make_task(read_config(run), like, Split((), (), ()))
 
 
 def read_problem(run: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A whole run: open the folder, train, score the test cases."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +10,10 @@ from lightning_fabric import Fabric
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
-from sizewise.loss_formula import is_formula
-from sizewise.metrics.arms import loss_cell
-from sizewise.metrics.cases_csv import ARGMAX, RunColumns, score_rows, write_cases
+from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.cost import write_cost
+from sizewise.train.decided_labels import decision_names
 from sizewise.train.failures import explained
 from sizewise.train.history import Row
 from sizewise.train.loop import train
@@ -27,10 +26,11 @@ from sizewise.train.run_folder import (
     is_finished,
     locked,
     open_run,
+    read_config,
     threads_begun_with,
     write_versions,
 )
-from sizewise.train.scoring import load_best, score_cases
+from sizewise.train.run_scores import write_test_scores
 from sizewise.train.setup import Log
 from sizewise.train.store import StoreCache
 from sizewise.train.task import problem_json
@@ -48,6 +48,7 @@ def run_training(
     folder: Path,
     runtime: Runtime | None = None,
     resume: bool = False,
+    decisions: Sequence[str] = (ARGMAX,),
     stores: StoreCache | None = None,
     log: Log = print_at_once,
     on_epoch: Callable[[Row], None] = lambda row: None,
@@ -59,13 +60,15 @@ def run_training(
         folder: the run folder.
         runtime: where and how.
         resume: go on with what the folder holds.
+        decisions: how the labels of the test cases are decided; see ``decided_labels.decision_names``. They are no
+            settings of the run: the weights are the same, and a finished run gets what it lacks.
         stores: decoded data that runs of one process share.
         log: takes the lines for the screen.
         on_epoch: is called with the row of each epoch when it has been written.
     """
-    runtime = runtime or Runtime()
+    runtime, decisions = runtime or Runtime(), decision_names(decisions, argument="decisions")
+    run = replace(run, config=_settled(run.config, runtime, folder))
     fabric = make_fabric(run.config, runtime)
-    run = replace(run, config=settle_precision(run.config, runtime))
     with ending_together(fabric):
         new = False
         if fabric.is_global_zero:
@@ -75,7 +78,7 @@ def run_training(
         else:
             stores, log = None, lambda line: None
         fabric.barrier()
-        if is_finished(folder):
+        if is_finished(folder, decisions):
             log(f"{folder} is finished already.")
             return run.config
         threads = threads_begun_with(folder) or runtime.threads
@@ -85,7 +88,7 @@ def run_training(
                 explained(run.config, folder),
                 cpu_threads(threads if fabric.device.type == "cpu" else 0),
             ):
-                _carry_out(run, folder, runtime, fabric, stores or StoreCache(), log, on_epoch)
+                _carry_out(run, folder, runtime, fabric, stores or StoreCache(), log, on_epoch, decisions)
         except RunBusy:
             raise  # the other process has begun it: its files stay
         except BadInput:
@@ -93,6 +96,13 @@ def run_training(
                 discard_unstarted(folder)
             raise
     return run.config
+
+
+def _settled(config: RunConfig, runtime: Runtime, folder: Path) -> RunConfig:
+    """With the precision of this machine; a finished run, which only gets more scores, keeps that of its training."""
+    if config.precision == "auto" and is_finished(folder):
+        return replace(config, precision=read_config(folder).precision)
+    return settle_precision(config, runtime)
 
 
 def _carry_out(
@@ -103,6 +113,7 @@ def _carry_out(
     stores: StoreCache,
     log: Log,
     on_epoch: Callable[[Row], None],
+    decisions: Sequence[str],
 ) -> None:
     config, task = run.config, run.task
     if (folder / "split.json").exists():  # as it was drawn when the run began
@@ -114,6 +125,9 @@ def _carry_out(
     else:
         preparation = fit_preparation(run.dataset, task.cases(task.split.train), config)
     fabric.barrier()
+    if is_finished(folder):  # trained and scored before: the rest is decided from its weights
+        write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
+        return
     if fabric.is_global_zero:
         write_versions(folder, runtime, fabric.device)
         write_whole(folder / "split.json", task.split.to_json())
@@ -123,37 +137,7 @@ def _carry_out(
     train(run, runtime, folder, fabric=fabric, preparation=preparation, stores=stores, log=log, on_epoch=on_epoch)
     if fabric.is_global_zero:
         write_cost(folder, fabric.device)
-    names = task.split.test or task.split.validation
-    subset = "test" if task.split.test else "validation"
-    log(f"scoring {counted(len(names), f'{subset} case')} at full resolution")
-    model = load_best(config, task, folder, device=fabric.device, in_channels=len(preparation.mean))
-    scores = score_cases(
-        config,
-        task,
-        preparation,
-        model,
-        names,
-        fabric=fabric,
-        overlays=folder / "overlays",
-        sharing=runtime.sharing,
-    )
-    if fabric.is_global_zero:
-        write_cases(folder / "cases.csv", score_rows(scores, of=run_columns(run)))
-    fabric.barrier()
-
-
-def run_columns(run: ResolvedRun) -> RunColumns:
-    """How the run's rows are labelled; ``weight`` is λ as it was used, empty where the loss has none or says it."""
-    config, weights = run.config, list(run.criterion.weights)
-    return RunColumns(
-        run=config.hash,
-        data=run.dataset.name,
-        model=config.model,
-        loss=loss_cell(config.loss, dict(config.loss_options).get("temperature")),
-        weight=f"{float(weights[1]):g}" if len(weights) > 1 and not is_formula(config.loss) else "",
-        seed=str(config.seed),
-        decision=ARGMAX,
-    )
+    write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
 
 
 def describe(run: ResolvedRun, folder: Path) -> str:

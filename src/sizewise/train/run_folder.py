@@ -10,8 +10,9 @@
 | history.csv | one row per epoch |
 | best.pt, last.pt | weights chosen on validation; state to resume from |
 | cases.csv | scores of the test cases; written last, so its presence means that the run is complete |
+| decision.json | the temperature of decisions other than argmax, from the validation cases; once one was asked for |
 | cost.json | milliseconds a step, seconds of training, peak memory |
-| overlays/ | small pictures of test cases, for the report |
+| overlays/ | small pictures of test cases, for the report; in folders those of other decisions than argmax |
 | curves.svg, curves.png, tensorboard/ | the same history to look at |
 """
 
@@ -21,7 +22,8 @@ import json
 import platform
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ import torch
 import sizewise
 from sizewise.errors import BadInput
 from sizewise.files import remove_unfinished, write_whole
+from sizewise.metrics.cases_csv import ARGMAX, decisions_in
 from sizewise.train.config import RunConfig, Runtime
 
 
@@ -108,9 +111,27 @@ def threads_begun_with(folder: Path) -> int:
     return int(json.loads(path.read_text()).get("threads", 0)) if path.exists() else 0
 
 
-def is_finished(folder: Path) -> bool:
-    """Whether the run was trained and scored to the end."""
-    return (folder / "cases.csv").exists()
+def is_finished(folder: Path, decisions: Sequence[str] = (ARGMAX,)) -> bool:
+    """Whether the run was trained and scored to the end, under each of these decisions."""
+    if not (folder / "cases.csv").exists():
+        return False
+    return all(one == ARGMAX for one in decisions) or set(decisions) <= {*scored_decisions(folder)}
+
+
+def scored_decisions(folder: Path) -> tuple[str, ...]:
+    """The decisions that cases.csv has scores of; none where there is no such file."""
+    path = folder / "cases.csv"
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return ()
+    return _decisions_of(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=4096)
+def _decisions_of(path: Path, written_ns: int, size: int) -> tuple[str, ...]:
+    """Read once for each version of the file: a study's screen asks every second."""
+    return decisions_in(path)
 
 
 class RunBusy(BadInput):
@@ -133,7 +154,7 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise RunBusy(f"{folder}: another process is working on this run. Wait for it, or stop it.") from error
-        for one in (folder, folder / "overlays"):
+        for one in (folder, folder / "overlays", *(folder / "overlays").glob("*/")):
             remove_unfinished(one)  # as large as a checkpoint, left by a process that was killed while it wrote
         yield
 

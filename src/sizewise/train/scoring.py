@@ -1,30 +1,33 @@
-"""The chosen weights on the test cases, each in its own geometry, and their scores."""
+"""The chosen weights on the test cases, each in its own geometry, and the scores of each decision."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 from lightning_fabric import Fabric
-from torch import nn
+from torch import Tensor, nn
 
 from sizewise.data.dataset import Case, Image
 from sizewise.errors import BadInput
 from sizewise.metrics.case import RegionScore
-from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
+from sizewise.metrics.cases_csv import ARGMAX
+from sizewise.metrics.label_map_stream import LabelMaps, Named, score_label_maps
 from sizewise.models.build import size_multiple
 from sizewise.parallel import available_cores, map_ahead
 from sizewise.private_apis import single_core_threads
 from sizewise.progress import track
-from sizewise.train.case_pictures import KEPT, save_overlay
+from sizewise.train.case_pictures import KEPT, overlay_folder, save_overlay
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
-from sizewise.train.inference import predict_image
+from sizewise.train.decided_labels import LabelMaker
+from sizewise.train.inference import case_logits
 from sizewise.train.preparation import Preparation
 from sizewise.train.run_folder import settings_hash
 from sizewise.train.task import Task, make_model
+
+WHAT = "Scoring test cases"
 
 
 def load_best(config: RunConfig, task: Task, folder: Path, *, device: torch.device, in_channels: int) -> nn.Module:
@@ -52,24 +55,15 @@ def predict_cases(
     cases: Sequence[Case],
     *,
     fabric: Fabric,
-) -> Iterator[tuple[Case, Image, np.ndarray]]:
-    """Each case with its image and its label map, (*S) or (C, *S), in the image's geometry."""
+) -> Iterator[tuple[Case, Image, Tensor]]:
+    """Each case with its image and its logits (1, K, *s), at the size that the network saw."""
     multiple = size_multiple(config.model)
     images = map_ahead(task.dataset.reader.image, cases, threads=reading_threads(task))
     for case, image in zip(cases, images, strict=True):
         preparation.check(image, case.name)
         with fabric.autocast():
-            labels = predict_image(
-                model,
-                image,
-                preparation,
-                patch=config.patch,
-                multiple=multiple,
-                sigmoid=task.sigmoid,
-                multilabel=task.multilabel,
-                device=fabric.device,
-            )
-        yield case, image, labels
+            logits = case_logits(model, image, preparation, patch=config.patch, multiple=multiple, device=fabric.device)
+        yield case, image, logits
 
 
 def reading_threads(task: Task) -> int:
@@ -85,40 +79,48 @@ def score_cases(
     names: tuple[str, ...],
     *,
     fabric: Fabric,
+    decisions: Sequence[str] = (ARGMAX,),
+    temperature: float = 1.0,
     overlays: Path | None = None,
     sharing: int = 1,
-) -> dict[str, list[RegionScore]]:
+) -> dict[str, dict[str, list[RegionScore]]]:
     """Predict and score: the device predicts while the cores measure surfaces, with a process each if there is much.
 
-    Small pictures of some cases go to the folder ``overlays``; ``sharing`` processes have the cores in common.
+    A case is predicted once and decided once for each of ``decisions``; returns the scores of each, by case. Small
+    pictures of some cases go to the folder ``overlays``, those of other decisions than argmax to folders in it;
+    ``sharing`` processes have the cores in common.
     """
     cases = task.cases(names)[fabric.global_rank :: fabric.world_size]
     predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
+    maker, total = LabelMaker(task, temperature), len(cases) * len(decisions)
     shown = {case.name for case in cases[:: -(-len(cases) // KEPT)]} if cases and overlays is not None else set()
 
     targets = map_ahead(task.dataset.reader.target, cases, threads=reading_threads(task))
 
     def label_maps(drawing: Executor) -> Iterator[LabelMaps]:
         drawn = []
-        for (case, image, labels), target in zip(predicted, targets, strict=True):
-            if case.name in shown and overlays is not None:
-                drawn.append(drawing.submit(save_overlay, overlays, case.name, image, labels, target))
-            yield LabelMaps(case.name, labels, target, image.spacing)
+        for (case, image, logits), target in zip(predicted, targets, strict=True):
+            for decision in decisions:
+                labels = maker.label_map(logits, image.pixels.shape[1:], decision)
+                if case.name in shown and overlays is not None:
+                    place = overlay_folder(overlays, decision)
+                    drawn.append(drawing.submit(save_overlay, place, case.name, image, labels, target))
+                yield LabelMaps(case.name, labels, target, image.spacing, decision)
         for one in drawn:
             one.result()
 
     with single_core_threads(reading_threads(task)) as drawing:
         scored = score_label_maps(
             label_maps(drawing),
-            expected=len(cases),
+            expected=total,
             classes=tuple(task.names),
             nsd_tolerance=config.nsd_tolerance,
             ignore_index=task.dataset.ignore_index,
             jobs=max(1, available_cores() // (fabric.world_size * sharing)),
         )
-        scores = dict(track(scored, what="Scoring test cases", total=len(cases)))
+        scores: dict[Named, list[RegionScore]] = dict(track(scored, what=WHAT, total=total))
     if fabric.world_size > 1:
-        everyone: list[dict[str, list[RegionScore]]] = [{} for _ in range(fabric.world_size)]
+        everyone: list[dict[Named, list[RegionScore]]] = [{} for _ in range(fabric.world_size)]
         torch.distributed.all_gather_object(everyone, scores)
-        scores = {name: value for part in everyone for name, value in part.items()}
-    return {name: scores[name] for name in names}
+        scores = {key: value for part in everyone for key, value in part.items()}
+    return {decision: {name: scores[Named(name, decision)] for name in names} for decision in decisions}

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
 from sizewise.study.statistics.paired import Comparison
 
 SECTION = "Scores"
 TITLE = "Difference to the reference"
+OF_DECISIONS = "Decisions of the same networks, minus argmax"
 
 
 def differences(found: Mapping[str, Sequence[Comparison]], arm_names: Sequence[str]) -> Figure | LeftOut:
@@ -18,6 +20,28 @@ def differences(found: Mapping[str, Sequence[Comparison]], arm_names: Sequence[s
     """
     if not any(found.values()):
         return LeftOut("differences", TITLE, SECTION, "there is only one loss, so nothing to compare it with.")
+    caption = "Above 0 it scores more than the reference."
+    reference = next(one.reference for comparisons in found.values() for one in comparisons)
+    return _figure(found, arm_names, name="differences", title=TITLE, caption=caption, minus=reference)
+
+
+def decision_differences(found: Mapping[str, Sequence[Comparison]], arm_names: Sequence[str]) -> Figure | LeftOut:
+    """Each decision minus argmax of the same networks, likewise."""
+    if not any(found.values()):
+        return LeftOut("decisions", OF_DECISIONS, SECTION, "no run was scored under another decision than argmax.")
+    caption = "Above 0 the decision scores more than argmax of the same networks; differences are within runs."
+    return _figure(found, arm_names, name="decisions", title=OF_DECISIONS, caption=caption, minus=ARGMAX)
+
+
+def _figure(
+    found: Mapping[str, Sequence[Comparison]],
+    arm_names: Sequence[str],
+    *,
+    name: str,
+    title: str,
+    caption: str,
+    minus: str,
+) -> Figure:
     views, rows = [], []
     for setting, comparisons in found.items():
         marks = [Mark("line", [-0.5, len(comparisons) - 0.5], [0.0, 0.0])]
@@ -37,14 +61,13 @@ def differences(found: Mapping[str, Sequence[Comparison]], arm_names: Sequence[s
             rows.append([setting, one.arm, one.reference, one.estimate, one.low, one.high, one.p_value, one.p_holm])
         ticks = [(float(at), one.arm) for at, one in enumerate(comparisons)]
         unit = comparisons[0].metric.difference
-        reference = comparisons[0].reference
-        views.append(View(setting, [Panel(marks, "", "", f"minus {reference} ({unit})", x_ticks=ticks)]))
+        views.append(View(setting, [Panel(marks, "", "", f"minus {minus} ({unit})", x_ticks=ticks)]))
     several = any(one.seeds > 1 for comparisons in found.values() for one in comparisons)
     over = "new cases and new seeds" if several else "new cases"
     return Figure(
-        "differences",
-        TITLE,
-        f"Above 0 it scores more than the reference. Bars are 95 % intervals over {over}, each for its own comparison; "
+        name,
+        title,
+        f"{caption} Bars are 95 % intervals over {over}, each for its own comparison; "
         "whether a difference is claimed is decided after correction for all of them.",
         SECTION,
         views,

@@ -35,7 +35,7 @@ class Crew:
 
     def __init__(self, work: StudyWork, jobs: Jobs) -> None:
         self.work, self.jobs = work, jobs
-        self.runs = {run.name: run for run in work.runs if not is_finished(self._place(run))}
+        self.runs = {run.name: run for run in work.runs if not is_finished(self._place(run), run.decisions)}
         self.ledger = Ledger(deque(self.runs.values()))
         self.worker = Worker(work.folder)
         self.helpers: list[Helper] = []
@@ -101,7 +101,7 @@ class Crew:
         self.ledger.note_end(run, again=again, worked=worked)
         if again:
             self.full = True
-            reason = run_status(self._place(run)).error or "its process died"
+            reason = run_status(self._place(run), run.decisions).error or "its process died"
             print(f"{run.name} failed beside other runs, and is repeated alone at the end: {reason}", flush=True)
         elif worked:
             self.work.after_run(run)

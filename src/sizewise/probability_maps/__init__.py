@@ -1,0 +1,1 @@
+"""Probabilities that some program saved, in folders: read, calibrated, and decided."""

@@ -1,0 +1,93 @@
+"""The temperature that makes saved probabilities fit true label maps."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sizewise.data.file_names import is_picture, is_volume, stem
+from sizewise.data.pictures import read_label_picture
+from sizewise.data.volumes import read_volume, whole_numbers
+from sizewise.decisions.fit import fit_decision
+from sizewise.decisions.pixel_sample import pixel_step, thinned
+from sizewise.errors import BadInput
+from sizewise.probability_maps.probability_files import ProbabilityFile, find_probabilities
+from sizewise.probability_maps.read_probabilities import read_probabilities
+from sizewise.progress import track
+from sizewise.wording import counted
+
+TINY = 1e-7  # a probability that was rounded to 0 or 1 is taken as this far from it
+WHITE = 255
+_IGNORED = -1
+
+
+def fit_folder(
+    probabilities: Path, targets: Path, *, activation: str = "softmax", ignore_index: int | None = None
+) -> tuple[float, int]:
+    """The temperature, and how many cases it was fitted on.
+
+    Args:
+        probabilities: a folder; see ``probability_files``.
+        targets: true label maps with the same names: pictures or NIfTI with class ids, or 0 and 255 for two classes.
+        activation: of the probabilities. With "sigmoid" one channel can be fitted, on maps of 0 and 1.
+        ignore_index: target pixels that count for nothing.
+    """
+    pairs = _matched(find_probabilities(probabilities, "fit"), targets)
+    batches: list[tuple[Tensor, Tensor]] = []
+    step = 0
+    for file, path in track(pairs, what="Fitting"):
+        values = read_probabilities(file, activation=activation).values
+        if activation == "sigmoid" and len(values) > 1:
+            raise BadInput(
+                f"`fit`: '{file.path}' has {len(values)} channels that may overlap, which one label map cannot hold. "
+                "Fit each channel by itself, or give a `temperature`."
+            )
+        classes = 2 if activation == "sigmoid" else len(values)
+        target = torch.from_numpy(_target(path, values.shape[1:], classes=classes, ignore_index=ignore_index))
+        step = step or pixel_step(values.size * len(pairs))  # cases of a data set are of about one size
+        thin, labels = thinned(torch.from_numpy(values), target, step=step)
+        if activation == "sigmoid":
+            batches.append((torch.logit(thin.float(), TINY), labels[:, None]))
+        else:  # a softmax of log p at temperature 1 is p
+            batches.append((thin.float().clamp_min(TINY).log(), labels))
+    if not any((labels != _IGNORED).any() for _, labels in batches):
+        raise BadInput(f"`fit_target` '{targets}': every pixel is ignored, so there is nothing to fit on.")
+    fitted = fit_decision(batches, activation=activation, ignore_index=_IGNORED)
+    return float(fitted.temperature), len(pairs)
+
+
+def _matched(files: list[ProbabilityFile], targets: Path) -> list[tuple[ProbabilityFile, Path]]:
+    if not targets.is_dir():
+        raise BadInput(f"`fit_target` '{targets}' is no folder. Wanted one with a true label map for each case.")
+    by_name = {stem(path): path for path in sorted(targets.iterdir()) if is_picture(path) or is_volume(path)}
+    missing = [file.case for file in files if file.case not in by_name]
+    if missing:
+        raise BadInput(
+            f"`fit_target` '{targets}' has no label map for {counted(len(missing), 'case')}, such as "
+            f"'{missing[0]}'. Wanted PNG, TIFF, BMP or NIfTI with the names of the probabilities."
+        )
+    return [(file, by_name[file.case]) for file in files]
+
+
+def _target(path: Path, shape: tuple[int, ...], *, classes: int, ignore_index: int | None) -> np.ndarray:
+    """(*S) int64 with ``_IGNORED`` where a pixel does not count."""
+    labels = whole_numbers(read_volume(path)[0], path) if is_volume(path) else read_label_picture(path)
+    if labels.size != np.prod(shape) or labels.shape[: len(shape)] != shape[: labels.ndim]:
+        raise BadInput(f"'{path}' has size {labels.shape}, and its probabilities {shape}. Wanted the same.")
+    labels = labels.reshape(shape).astype(np.int64)
+    ignored = np.zeros(shape, dtype=bool) if ignore_index is None else labels == ignore_index
+    values = _distinct(labels[~ignored])
+    if classes == 2 and WHITE in values and values <= {0, WHITE}:
+        labels, values = (labels == WHITE).astype(np.int64), {0, 1}
+    if strange := sorted(values - set(range(classes))):
+        raise BadInput(
+            f"'{path}' holds the label {strange[0]}, and the probabilities are of classes 0 to {classes - 1}. If it "
+            f"marks pixels to leave out, say `ignore_index={strange[0]}`."
+        )
+    return np.where(ignored, _IGNORED, labels)
+
+
+def _distinct(values: Iterable[int] | np.ndarray) -> set[int]:
+    return set(np.unique(np.asarray(values)).tolist())

@@ -1,0 +1,153 @@
+"""The temperature of a run's decisions: fitted on its validation cases, once, and kept in ``decision.json``.
+
+Only the weights that were chosen decide it, so it is the same for every decision, and a run that was finished before
+gets one later without training.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from sizewise.data.dataset import Case
+from sizewise.data.split import Split
+from sizewise.decisions.fit import fit_decision
+from sizewise.decisions.pixel_sample import pixel_step, thinned
+from sizewise.errors import BadInput
+from sizewise.files import write_whole
+from sizewise.progress import track
+from sizewise.train.checkpoint import load_checkpoint
+from sizewise.train.config import RunConfig
+from sizewise.train.datasets import OpenDatasets
+from sizewise.train.inference import enlarged
+from sizewise.train.preparation import UNLABELLED, Preparation
+from sizewise.train.scoring import predict_cases
+from sizewise.train.setup import Log
+from sizewise.train.task import Task, make_task
+from sizewise.wording import counted
+
+FILE = "decision.json"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What ``decision.json`` holds.
+
+    Attributes:
+        temperature: what logits are divided by before a decision.
+        cases: validation cases that it was fitted on; 0 where there are none, and it is 1.
+        epoch: of the weights that it is for.
+    """
+
+    temperature: float
+    cases: int
+    epoch: int
+
+
+def read_calibration(folder: Path) -> Calibration | None:
+    """That of the weights in ``best.pt``; None where none was fitted, or for the weights of another epoch."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        found = Calibration(**json.loads(path.read_text(encoding="utf-8")))
+    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, OSError) as error:
+        raise BadInput(f"{path} cannot be read: {error}. Remove it: the temperature is then fitted again.") from error
+    return found if found.epoch == best_epoch(folder) else None
+
+
+def calibrate(
+    config: RunConfig,
+    task: Task,
+    preparation: Preparation,
+    model: nn.Module,
+    folder: Path,
+    *,
+    fabric: Fabric,
+    log: Log,
+) -> Calibration:
+    """The temperature that the run has, or a new one from its validation cases, which rank 0 then writes down."""
+    known = fabric.broadcast(read_calibration(folder) if fabric.is_global_zero else None)
+    if known is not None:
+        return known
+    cases = task.cases(task.split.validation)
+    if cases:
+        log(f"fitting the temperature of decisions on {counted(len(cases), 'validation case')}")
+    else:
+        log("note: there are no validation cases, so the temperature of decisions is 1")
+    pixels = sampled_pixels(config, task, preparation, model, cases, fabric=fabric)
+    fitted = 1.0
+    if fabric.is_global_zero and pixels:
+        activation = "sigmoid" if task.sigmoid else "softmax"
+        fitted = float(fit_decision(pixels, activation=activation, ignore_index=UNLABELLED).temperature)
+    found = Calibration(fabric.broadcast(fitted), len(cases), best_epoch(folder))
+    if fabric.is_global_zero:
+        try:
+            write_whole(folder / FILE, json.dumps(asdict(found), indent=1))
+        except OSError as error:  # somebody else's run, say, that may be read and not written
+            log(f"note: {folder / FILE} cannot be written ({error.strerror}): the next time it is fitted again")
+    return found
+
+
+def run_temperature(
+    run: Path,
+    config: RunConfig,
+    preparation: Preparation,
+    model: nn.Module,
+    *,
+    fabric: Fabric,
+    log: Log,
+) -> float:
+    """The temperature of a run's decisions: as it was kept, or fitted now on the validation cases that it had."""
+    known = read_calibration(run)
+    if known is not None:
+        return known.temperature
+    try:
+        split = Split.from_json((run / "split.json").read_text())
+        task = make_task(config, OpenDatasets().open(config), split)
+        return calibrate(config, task, preparation, model, run, fabric=fabric, log=log).temperature
+    except (BadInput, FileNotFoundError) as error:
+        raise BadInput(
+            f"{run} has no temperature for decisions yet, and the validation cases that it is fitted on cannot be "
+            f"read: {error} Put them back, or give a `temperature`: 1 takes the probabilities as they are."
+        ) from error
+
+
+def sampled_pixels(
+    config: RunConfig,
+    task: Task,
+    preparation: Preparation,
+    model: nn.Module,
+    cases: list[Case],
+    *,
+    fabric: Fabric,
+) -> list[tuple[Tensor, Tensor]]:
+    """Logits and labels of pixels of all cases, each at its own size, where test cases are decided too.
+
+    A case is predicted once: the fit goes through the pixels many times, so they are kept, as many as fit in memory.
+    """
+    mine = cases[fabric.global_rank :: fabric.world_size]
+    predicted = predict_cases(config, task, preparation, model, mine, fabric=fabric)
+    kept: list[tuple[Tensor, Tensor]] = []
+    step = 0
+    for case, image, logits in track(predicted, what="Calibrating", total=len(mine)):
+        shape = image.pixels.shape[1:]
+        large = enlarged(logits, shape)[0]
+        step = step or pixel_step(large.numel() * len(cases))  # cases of a data set are of about one size
+        target = preparation.target(task.dataset.reader.target(case), shape, task.dataset.ignore_index).to(large.device)
+        if task.sigmoid and not task.multilabel:
+            target = target[None]
+        kept.append(thinned(large, target, step=step))
+    if fabric.world_size > 1:
+        everyone: list[list[tuple[Tensor, Tensor]]] = [[] for _ in range(fabric.world_size)]
+        torch.distributed.all_gather_object(everyone, [(a.cpu(), b.cpu()) for a, b in kept])
+        kept = [(a.to(fabric.device), b.to(fabric.device)) for part in everyone for a, b in part]
+    return kept
+
+
+def best_epoch(folder: Path) -> int:
+    """The epoch whose weights ``best.pt`` holds."""
+    return int(load_checkpoint(folder / "best.pt")["epoch"])

@@ -1,0 +1,78 @@
+"""The scores of a trained run: its test cases under argmax and other decisions, in ``cases.csv``.
+
+Decisions come from the same weights. One that is asked for after the run was finished is scored then, and its rows are
+added to the table.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lightning_fabric import Fabric
+
+from sizewise.loss_formula import is_formula
+from sizewise.metrics.arms import loss_cell
+from sizewise.metrics.cases_csv import ARGMAX, Row, RunColumns, read_cases, score_rows, write_cases
+from sizewise.train.calibration import calibrate
+from sizewise.train.config import Runtime
+from sizewise.train.preparation import Preparation
+from sizewise.train.resolve import ResolvedRun
+from sizewise.train.run_folder import scored_decisions
+from sizewise.train.scoring import load_best, score_cases
+from sizewise.train.setup import Log
+from sizewise.wording import counted
+
+
+def write_test_scores(
+    run: ResolvedRun,
+    folder: Path,
+    runtime: Runtime,
+    *,
+    fabric: Fabric,
+    preparation: Preparation,
+    decisions: Sequence[str],
+    log: Log,
+) -> None:
+    """Score what ``cases.csv`` lacks, and write the table with all of it; interrupted, the old one stays."""
+    config, task = run.config, run.task
+    known = fabric.broadcast(scored_decisions(folder) if fabric.is_global_zero else ())
+    missing = [one for one in decisions if one not in known]
+    model = load_best(config, task, folder, device=fabric.device, in_channels=len(preparation.mean))
+    temperature = 1.0
+    if any(one != ARGMAX for one in missing):
+        temperature = calibrate(config, task, preparation, model, folder, fabric=fabric, log=log).temperature
+    names = task.split.test or task.split.validation
+    subset = "test" if task.split.test else "validation"
+    how = "" if missing == [ARGMAX] else f", decided by {', '.join(missing)}, temperature {temperature:.3g}"
+    log(f"scoring {counted(len(names), f'{subset} case')} at full resolution{how}")
+    scores = score_cases(
+        config,
+        task,
+        preparation,
+        model,
+        names,
+        fabric=fabric,
+        decisions=missing,
+        temperature=temperature,
+        overlays=folder / "overlays",
+        sharing=runtime.sharing,
+    )
+    if fabric.is_global_zero:
+        rows: list[Row] = read_cases(folder / "cases.csv") if known else []
+        for decision, of_cases in scores.items():
+            rows += score_rows(of_cases, of=run_columns(run, decision))
+        write_cases(folder / "cases.csv", rows)
+    fabric.barrier()
+
+
+def run_columns(run: ResolvedRun, decision: str = ARGMAX) -> RunColumns:
+    """How the run's rows are labelled; ``weight`` is λ as it was used, empty where the loss has none or says it."""
+    config, weights = run.config, list(run.criterion.weights)
+    return RunColumns(
+        run=config.hash,
+        data=run.dataset.name,
+        model=config.model,
+        loss=loss_cell(config.loss, dict(config.loss_options).get("temperature")),
+        weight=f"{float(weights[1]):g}" if len(weights) > 1 and not is_formula(config.loss) else "",
+        seed=str(config.seed),
+        decision=decision,
+    )
