@@ -18,6 +18,10 @@ def command(
     temperatures: Annotated[str, typer.Option(help="values of τ for size terms (default: 10)")] = "",
     models: Annotated[str, typer.Option(help="as fpn-resnet50,unet-resnet50 (default: the recipe's)")] = "",
     reference: Annotated[str, typer.Option(help="the loss that others are compared with (default: the first)")] = "",
+    groups: Annotated[str, typer.Option(help="cases that belong together: a pattern, as patient\\d+, or a CSV")] = "",
+    split: Annotated[str, typer.Option(help="a CSV with the columns case and subset")] = "",
+    test_share: Annotated[float | None, typer.Option(help="of all labelled cases, drawn by whole groups")] = None,
+    folds: Annotated[int, typer.Option(help="cross-validation: every case is tested once, a run per fold")] = 0,
     study: Annotated[Path | None, typer.Option(help="a YAML file with these and `settings:`")] = None,
     setting: Annotated[list[str] | None, typer.Option(help="of every run, as epochs=20 or size=352x352")] = None,
     out: Annotated[Path, typer.Option(help="the study folder; a study there is continued or added to")] = Path("study"),
@@ -39,6 +43,7 @@ def command(
 
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda, got {device!r}.")
+    split_settings = {"groups": groups, "split": split, "test_share": test_share, "folds": folds}
     given = {
         "data": data,
         "losses": losses,
@@ -47,7 +52,7 @@ def command(
         "temperatures": temperatures,
         "models": models,
         "reference": reference,
-        "settings": tuple(setting or ()),
+        "settings": (*(setting or ()), *(f"{name}={value}" for name, value in split_settings.items() if value)),
     }
     outcome = compare(
         parse_study(given, study),

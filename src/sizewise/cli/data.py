@@ -13,6 +13,12 @@ def command(
     classes_csv: Annotated[Path | None, typer.Option(help="Class names with mask values or colours.")] = None,
     ignore_index: Annotated[int | None, typer.Option(help="Mask value of pixels without a label.")] = None,
     modality: Annotated[str, typer.Option(help="What was measured, such as CT or MRI, by channel: T1,T2.")] = "",
+    groups: Annotated[
+        str, typer.Option(help="Cases that belong together: a pattern, as patient\\d+, or a CSV (case, group).")
+    ] = "",
+    split: Annotated[str, typer.Option(help="Try this split: a CSV with the columns case and subset.")] = "",
+    test_share: Annotated[float | None, typer.Option(help="Try a test set of this share of the cases.")] = None,
+    folds: Annotated[int, typer.Option(help="Try a cross-validation of so many folds.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder for sizes.csv and the plot. Default: nothing is written.")
     ] = None,
@@ -21,6 +27,7 @@ def command(
     from sizewise.cli.data_screen import make_folder, show_dataset, show_findings, write_files
     from sizewise.data.check import check_dataset
     from sizewise.data.recognise import open_dataset
+    from sizewise.data.split_options import SplitOptions
 
     if out is not None:
         make_folder(out)  # before the work, not after it
@@ -31,9 +38,11 @@ def command(
         classes_csv=classes_csv,
         ignore_index=ignore_index,
         modality=tuple(word.strip() for word in modality.split(",") if word.strip()),
+        groups=groups,
     )
+    chosen = SplitOptions(table=split, test_share=test_share, folds=folds)
     result = check_dataset(dataset)
-    show_dataset(dataset, result)
+    show_dataset(dataset, result, chosen)
     written = write_files(dataset, result, out) if out is not None else ()
     options = {
         "--name": name,
@@ -41,6 +50,10 @@ def command(
         "--classes-csv": classes_csv,
         "--ignore-index": ignore_index,
         "--modality": modality,
+        "--groups": groups,
+        "--split": split,
+        "--test-share": test_share,
+        "--folds": folds or None,
     }
     show_findings(path, result, written, options=options)
     if result.errors:

@@ -16,6 +16,8 @@ class OpenOptions:
         ignore_index: the mask value of pixels that count for nothing.
         seed: of whatever is drawn at random (synthetic images).
         modality: what the channels are, such as ``("CT",)``, where the data set's own files do not say.
+        groups: which cases belong together: a regular expression whose match in a case's name is the group, or the path
+            of a CSV with the columns case and group. Layouts never see it: it is applied to whatever they open.
 
     >>> OpenOptions(merge=True).ignore_index is None
     True
@@ -26,6 +28,7 @@ class OpenOptions:
     ignore_index: int | None = None
     seed: int = 0
     modality: tuple[str, ...] = ()
+    groups: str = ""
 
 
 def refuse_unused(options: OpenOptions, *, where: str, used: tuple[str, ...]) -> None:

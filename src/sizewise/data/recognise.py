@@ -3,13 +3,14 @@
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 from sizewise.data.dataset import Dataset
 from sizewise.data.open_options import OpenOptions
+from sizewise.data.subject_names import with_subjects
 from sizewise.errors import BadInput
 
 # Modules, the most telling layout first. `LAYOUTS.insert(0, "my_package.my_layout")` adds one from outside.
@@ -25,6 +26,7 @@ LAYOUTS = [
     "sizewise.data.folder",
 ]
 SYNTHETIC = ("synthetic", "synthetic-3d")
+GENERAL = ("folder", "nnunet-raw", "decathlon")  # layouts of many data sets, whose names may say more than these read
 _LISTED = 12
 
 
@@ -58,9 +60,10 @@ class Layout:
     module: LayoutModule
 
     def load(self, options: OpenOptions) -> Dataset:
-        """Open it."""
+        """Open it, and group its cases by subject where the user or their names say how."""
         with _readable():
-            return self.module.load(self.path, options=options)
+            dataset = self.module.load(self.path, options=replace(options, groups=""))
+            return with_subjects(dataset, options.groups, may_guess=self.module.NAME in GENERAL)
 
 
 def open_dataset(
@@ -72,6 +75,7 @@ def open_dataset(
     ignore_index: int | None = None,
     seed: int = 0,
     modality: tuple[str, ...] = (),
+    groups: str = "",
 ) -> Dataset:
     """Recognise the data set at ``path`` and open it.
 
@@ -83,11 +87,12 @@ def open_dataset(
         ignore_index: the mask value of pixels that count for nothing.
         seed: of the synthetic images.
         modality: what the channels are, such as ``("CT",)``, where files do not say.
+        groups: which cases belong together, where the layout does not know: a pattern or a CSV, see ``OpenOptions``.
 
     Raises:
         BadInput: nothing there, no layout fits, or something is wrong with the one that does.
     """
-    return find_layout(path, name=name).load(OpenOptions(merge, classes_csv, ignore_index, seed, modality))
+    return find_layout(path, name=name).load(OpenOptions(merge, classes_csv, ignore_index, seed, modality, groups))
 
 
 def find_layout(path: str | Path, *, name: str = "") -> Layout:

@@ -1,6 +1,7 @@
 """From a study's lists to its runs: complete settings, and a folder name that their hash makes unique."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from sizewise.data.dataset import Dataset
@@ -42,6 +43,8 @@ class PlannedRun:
 def plan_runs(study: StudyConfig, datasets: OpenDatasets | None = None) -> list[PlannedRun]:
     """All runs, seed by seed: a study that is stopped early has compared every loss on the seeds that it did.
 
+    With folds a seed is a run for each of them.
+
     Args:
         study: what is compared.
         datasets: those that are open already; each data set is opened once.
@@ -49,16 +52,16 @@ def plan_runs(study: StudyConfig, datasets: OpenDatasets | None = None) -> list[
     datasets = datasets or OpenDatasets()
     settings = run_settings(dict(study.settings))
     settings.pop("loss_options", None)  # each loss takes those that it has
+    folds = [{"fold": fold} for fold in range(settings.get("folds", 0))] or [{}]
     runs = []
     for data in study.data:
         for model in study.models or (None,):
             base = settings | {"data": data} | ({"model": model} if model else {})
-            for seed in study.seeds:
-                for options in loss_settings(study):
-                    run = resolve(base | options | {"seed": seed}, datasets=datasets)
-                    if run.dataset.spatial_dims == 3:  # found from the data by the first run: once is enough
-                        base |= {"patch": run.config.patch, "spacing": run.config.spacing}
-                    runs.append(PlannedRun(run_name(run.config, run.dataset.name), run))
+            for seed, fold, options in product(study.seeds, folds, loss_settings(study)):
+                run = resolve(base | options | {"seed": seed} | fold, datasets=datasets)
+                if run.dataset.spatial_dims == 3:  # found from the data by the first run: once is enough
+                    base |= {"patch": run.config.patch, "spacing": run.config.spacing}
+                runs.append(PlannedRun(run_name(run.config, run.dataset.name), run))
     return runs
 
 

@@ -8,7 +8,7 @@ from sizewise.study.study_config import LISTS, StudyConfig, read_yaml
 from sizewise.train.setting_words import read_number, read_setting, setting_types
 
 NUMBERS = {"weights": float, "temperatures": float, "seeds": int}
-OWN = {"data", "loss", "weight", "temperature", "seed", "model"}  # what a study lists, so no setting of all its runs
+OWN = {"data", "loss", "weight", "temperature", "seed", "fold", "model"}  # a study lists them
 EXAMPLES = {"data": "`data=synthetic`", "losses": "`losses=CE,Dice,RCE`"}
 
 

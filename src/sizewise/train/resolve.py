@@ -15,7 +15,7 @@ from sizewise.train.task import Task, check_patch, make_criterion, make_task
 
 PATCH_VOXELS = 128**3  # what a 3D network with a batch of 2 trains on comfortably
 LOOKED_AT = 12  # cases whose shapes decide the patch
-OPENING = ("data", "data_name", "merge", "classes_csv", "ignore_index", "modality", "split_seed")
+OPENING = ("data", "data_name", "merge", "classes_csv", "ignore_index", "modality", "groups", "split_seed")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> R
         datasets: those that other runs opened.
     """
     datasets = datasets or OpenDatasets()
-    given = given | {"data": full_path(given["data"])}
+    given = given | {name: full_path(given[name]) for name in ("data", "groups", "split") if given.get(name)}
     name = given.get("recipe", "auto")
     if name == "auto":  # some recipes say how the data is read, so the layout chooses them before it is opened
         name = recipe_by_layout(datasets.layout(given["data"], given.get("data_name", "")).name)
@@ -57,7 +57,7 @@ def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> R
     config = replace(config, model=canonical_name(config.model))
     if config.encoder_weights != "none" and config.model.startswith("monai-") and "encoder_weights" not in given:
         config = replace(config, encoder_weights="none")
-    task = make_task(config, dataset)
+    task = make_task(config, dataset, datasets.split(dataset, config))
     criterion = make_criterion(config, task)  # an option that the loss does not have is found now, not after reading
     if dataset.spatial_dims == 3:
         config = with_patch(config, dataset, keep_spacing="spacing" in given)
