@@ -8,6 +8,7 @@ import pytest
 from small_tables import scores_of
 
 from sizewise.metrics.registry import METRICS
+from sizewise.study.statistics.components import mean_squares, moderated, pooled_seed_square
 from sizewise.study.statistics.interval import interval
 from sizewise.study.statistics.paired import compare
 from sizewise.study.statistics.sample_size import SampleSize
@@ -72,10 +73,13 @@ def test_one_seed_few_cases_and_equal_results(comparison):
     one = verdict(replace(comparison, seeds=1))
     assert one.kind == "one seed"
     assert one.sentence.startswith("one seed cannot separate RCE from luck: run at least 3.")
-    assert "+0.8 DSC points [+0.2, +1.4]" in one.sentence
+    assert one.sentence.endswith("this run of RCE scores +0.8 DSC points against this run of CE.")  # no interval
     few = verdict(replace(comparison, groups=9, cases=9))
     assert few.kind == "too few cases"
     assert few.sentence.startswith("9 cases are too few")
+    assert few.comparison.refused
+    for refused in (one, few):
+        assert not re.search(r"\[|interval|p =|more seed", refused.sentence)
     same = scores_of({"CE": [[0.5, np.nan] * 10] * 3, "RCE": [[0.5, np.nan] * 10] * 3})
     equal = verdict(compare(same, reference="CE")[0])
     assert equal.kind == "identical"
@@ -109,7 +113,9 @@ def test_the_claim_is_what_the_calibration_counts():
         values = {loss: 0.8 + rng.normal(0, 0.02, (3, 1)) * 0.3 + rng.normal(0, 0.03, (3, 25)) for loss in "ABC"}
         values["C"] = values["C"] + gain
         differences = np.stack([values[loss] - values["A"] for loss in "BC"])
-        claimed = holm(interval(differences).p_value) < 0.05
+        pool = pooled_seed_square(np.stack([values[loss].mean(axis=1) for loss in "ABC"]), 25)
+        squares = moderated(mean_squares(differences), pool, 3)
+        claimed = holm(interval(differences, squares=squares).p_value) < 0.05
         found = [verdict(one).kind for one in compare(scores_of(values), reference="A")]
         assert [kind in ("better", "worse") for kind in found] == claimed.tolist()
         kinds += found

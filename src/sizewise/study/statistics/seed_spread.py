@@ -1,0 +1,61 @@
+"""Whether the losses of a study are about equally stable over seeds, as moderated variances take them to be."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import stats
+
+from sizewise.study.statistics.setting_scores import SettingScores
+
+FACTOR = 3.0  # a standard deviation that is so many times that of the others is worth a warning
+LEVEL = 0.05
+
+
+def spreads_differ(runs: np.ndarray) -> np.ndarray:
+    """(...,) whether one loss's seeds spread more than three times as much as the others', beyond what chance does.
+
+    Few seeds know their own spread badly: with three, every third pair of equal losses differs by a factor of 3. So the
+    factor must also be beyond the F distribution's 5 %, corrected for the number of losses.
+
+    Args:
+        runs: (..., A, S) run means, on seeds that all losses have.
+    """
+    arms, seeds = runs.shape[-2:]
+    if arms < 3 or seeds < 2:
+        return np.zeros(runs.shape[:-2], dtype=bool)
+    return largest_ratio(runs)[0] > _threshold(arms, seeds)
+
+
+def largest_ratio(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest standard deviation over seeds of a loss, as a multiple of the others', and which loss that is.
+
+    >>> ratio, which = largest_ratio(np.array([[0.0, 2.0], [0.0, 2.0], [0.0, 2.0], [0.0, 8.0]]))
+    >>> float(ratio), int(which)
+    (4.0, 3)
+    """
+    squares = runs.var(axis=-1, ddof=1)
+    others = (squares.sum(axis=-1, keepdims=True) - squares) / (runs.shape[-2] - 1)
+    ratios = np.sqrt(squares / np.where(others > 0, others, np.inf))
+    return ratios.max(axis=-1), ratios.argmax(axis=-1)
+
+
+def _threshold(arms: int, seeds: int) -> float:
+    by_chance = stats.f.isf(LEVEL / arms, seeds - 1, (arms - 1) * (seeds - 1))
+    return max(FACTOR, float(np.sqrt(by_chance)))
+
+
+def spread_note(scores: SettingScores, groups: Mapping[str, str] | None = None) -> str:
+    """A sentence where one loss is much less stable than the others; empty where none is, or it cannot be told."""
+    decisions = [scores.decision_of.get(name, "") for name in scores.arms]
+    for decision in dict.fromkeys(decisions):
+        pool = [at for at, one in enumerate(decisions) if one == decision]
+        seeds = scores.present[pool].all(axis=0)
+        runs = scores.grouped(groups)[pool][:, seeds].mean(axis=-1)
+        if spreads_differ(runs):
+            ratio, which = largest_ratio(runs)
+            return (
+                f"the seeds of {scores.arms[pool[which]]} spread {ratio:.1f} times as much as those of the other losses. "
+                "Each comparison leans on what the seeds of all losses do, so one with it may claim too much, and the "
+                "others too little: run more seeds."
+            )
+    return ""
