@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from sizewise.study.statistics.components import Components, mean_squares, moderated, pooled_seed_square
+from sizewise.study.statistics.components import Components, mean_squares
 from sizewise.study.statistics.interval import Interval, interval
 from sizewise.study.statistics.sample_size import seeds_needed, seeds_range
+from sizewise.study.statistics.seed_pool import moderated, seed_pool
 from sizewise.study.statistics.seed_spread import spreads_differ
 from sizewise.study.statistics.signed_rank import holm
 
@@ -67,7 +68,7 @@ STUDIES = {
     "unstable reference, seeds matter more": (3, 200, 4, {"unstable_reference": 4.0, "seed_loss": 0.15}),
     "unstable reference, nine losses": (3, 60, 9, {"unstable_reference": 4.0}),
 }
-STANDARD_ERRORS = 3.5  # of the difference whose power is measured: known errors would show it in 87 % of four losses
+STANDARD_ERRORS = 3.3  # of the difference whose power is measured: if they were known, 82 % would show it
 PLANS = {  # name: (cases, shift of one loss, what differs)
     "large difference": (100, 0.35, {"seed_loss": 0.15}),
     "middle difference": (100, 0.25, {"seed_loss": 0.15}),
@@ -153,25 +154,47 @@ def intervals(differences, squares=None, pieces=250):
     return Interval(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
-def compared(dsc, corrections=None):
+def compared(dsc, corrections=None, only=None):
     """The intervals of every loss against the first, as studies have them and with each pair's own seeds alone.
 
-    ``corrections`` are taken off the differences: a loss that spreads more is a little lower on average, as DSC end at 1.
+    Args:
+        dsc: (studies, losses, seeds, groups).
+        corrections: taken off the differences: a loss that spreads more is a little lower on average, as DSC end at 1.
+        only: the one comparison that is wanted; None: all.
     """
     differences = dsc[:, 1:] - dsc[:, :1]
     if corrections is not None:
         differences = differences - np.asarray(corrections)[:, None, None]
+    pool = seed_pool(dsc.mean(axis=-1), dsc.shape[-1])
+    alone = pool.stands_out[:, 1:] | pool.stands_out[:, :1]
+    arms = np.where(alone, 2, pool.arms[:, None])
+    if only is not None:
+        differences, arms = differences[:, [only]], arms[:, [only]]
     own = mean_squares(differences)
-    pool = pooled_seed_square(dsc.mean(axis=-1), dsc.shape[-1])
-    return intervals(differences, moderated(own, pool[:, None], dsc.shape[1])), intervals(differences, own), differences
+    square = np.broadcast_to(pool.square[:, None], arms.shape)
+    ends = np.empty((4, *arms.shape))
+    for count in np.unique(arms):  # a verdict on one study has one number of losses
+        here = arms == count
+        some = own._replace(**{name: getattr(own, name)[here] for name in ("mean", "seed", "group", "noise")})
+        some = moderated(some, square[here], count) if count > 2 else some
+        ends[:, here] = intervals(differences[here], some)
+    return Interval(*ends), intervals(differences, own), differences
+
+
+def seed_square(runs, groups):
+    """(studies, 1): the mean square of the seeds over all losses, none of them left out."""
+    rest = runs - runs.mean(axis=-1, keepdims=True) - runs.mean(axis=1, keepdims=True)
+    rest += runs.mean(axis=(1, 2), keepdims=True)
+    return groups * (rest**2).sum(axis=(1, 2))[:, None] / ((runs.shape[1] - 1) * (runs.shape[2] - 1))
 
 
 def pooled(dsc, differences):
     """p-values if all losses were taken to have the same seed variance, which has most degrees of freedom."""
     squares = mean_squares(differences)
-    seed = 2 * pooled_seed_square(dsc.mean(axis=-1), dsc.shape[-1])[:, None]
+    degrees = (dsc.shape[1] - 1) * (squares.seeds - 1)
+    seed = 2 * seed_square(dsc.mean(axis=-1), squares.groups)
     error = np.sqrt((seed + np.maximum(0, squares.group - squares.noise)) / (squares.seeds * squares.groups))
-    return 2 * stats.t.sf(np.abs(squares.mean) / error, (dsc.shape[1] - 1) * (squares.seeds - 1))
+    return 2 * stats.t.sf(np.abs(squares.mean) / error, degrees)
 
 
 def claims(found):
@@ -195,15 +218,22 @@ def level(rng, studies, seeds, cases, losses, changes):
     shift, true_difference = visible_shift(seeds, cases, changes)
     shifted, shifted_own, _ = compared(draw(rng, studies, losses, seeds, cases, shift=shift, **changes))
     last, last_own = (Interval(*(field[:, -1] for field in one)) for one in (shifted, shifted_own))
-    return {
+    everyone = {}
+    if moved:  # if the unstable loss were pooled with the others
+        own_squares = mean_squares(differences)
+        square = seed_square(dsc.mean(axis=-1), own_squares.groups)
+        everyone["all_pooled_claims"] = claims(intervals(differences, moderated(own_squares, square, losses)))
+    return everyone | {
         "claims": claims(found),
         "coverage": holds(found),
-        "coverage_of_difference": holds(last, true_difference),
+        "coverage_of_difference": small_difference(rng, studies, seeds, cases, losses, changes),
+        "coverage_of_large_difference": holds(last, true_difference),
         "difference": true_difference,
         "power": np.mean((holm(shifted.p_value)[:, -1] < 0.05) & (last.estimate > 0)),
         "half_width": np.median(found.high - found.low) / 2,
         "own_claims": claims(own),
         "own_coverage": holds(own),
+        "own_coverage_of_large_difference": holds(last_own, true_difference),
         "own_power": np.mean((holm(shifted_own.p_value)[:, -1] < 0.05) & (last_own.estimate > 0)),
         "own_half_width": np.median(own.high - own.low) / 2,
         "warnings": np.mean(spreads_differ(dsc.mean(axis=-1))),
@@ -212,6 +242,13 @@ def level(rng, studies, seeds, cases, losses, changes):
         "wilcoxon_claims": np.mean((holm(ranks) < 0.05).any(axis=1)),
         "pooled_seeds_claims": np.mean((holm(pooled(dsc, differences)) < 0.05).any(axis=1)),
     }
+
+
+def small_difference(rng, studies, seeds, cases, losses, changes, shift=0.2):
+    """How often the interval of the last loss holds its true difference, about two points."""
+    dsc = draw(rng, studies, losses, seeds, cases, shift=shift, **changes)
+    found, _, _ = compared(dsc, only=losses - 2)
+    return holds(found, truth(shift, **changes)[0])
 
 
 def drawn_studies(rng, studies):

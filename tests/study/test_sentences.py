@@ -8,10 +8,11 @@ import pytest
 from small_tables import scores_of
 
 from sizewise.metrics.registry import METRICS
-from sizewise.study.statistics.components import mean_squares, moderated, pooled_seed_square
+from sizewise.study.statistics.components import mean_squares
 from sizewise.study.statistics.interval import interval
 from sizewise.study.statistics.paired import compare
 from sizewise.study.statistics.sample_size import SampleSize
+from sizewise.study.statistics.seed_pool import moderated, seed_pool
 from sizewise.study.statistics.sentences import verdict, verdicts
 from sizewise.study.statistics.signed_rank import holm
 
@@ -109,13 +110,16 @@ def test_the_claim_is_what_the_calibration_counts():
     """The whole way from rows to sentences agrees with the functions that the simulation calls on arrays."""
     rng = np.random.default_rng(3)
     kinds = []
-    for gain in np.linspace(0, 0.02, 6):
+    for gain in np.linspace(0, 0.05, 6):
         values = {loss: 0.8 + rng.normal(0, 0.02, (3, 1)) * 0.3 + rng.normal(0, 0.03, (3, 25)) for loss in "ABC"}
         values["C"] = values["C"] + gain
         differences = np.stack([values[loss] - values["A"] for loss in "BC"])
-        pool = pooled_seed_square(np.stack([values[loss].mean(axis=1) for loss in "ABC"]), 25)
-        squares = moderated(mean_squares(differences), pool, 3)
-        claimed = holm(interval(differences, squares=squares).p_value) < 0.05
+        pool = seed_pool(np.stack([values[loss].mean(axis=1) for loss in "ABC"]), 25)
+        pairs = [mean_squares(one) for one in differences]
+        if not pool.stands_out.any():
+            pairs = [moderated(one, pool.square, 3) for one in pairs]
+        found = [interval(one, squares=squares) for one, squares in zip(differences, pairs, strict=True)]
+        claimed = holm(np.array([one.p_value for one in found])) < 0.05
         found = [verdict(one).kind for one in compare(scores_of(values), reference="A")]
         assert [kind in ("better", "worse") for kind in found] == claimed.tolist()
         kinds += found

@@ -28,17 +28,20 @@ def command(
     engine: Annotated[str, typer.Option(help=f"what carries out the runs: {' or '.join(ENGINES)}")] = "local",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what the study can show, and stop there")] = False,
     **engine_given: Any,
 ) -> None:
     """Compare losses: run all of them with several seeds under one protocol, and report what can be concluded."""
     from sizewise.cli.command_line import command_line
+    from sizewise.cli.outlook_screen import show_outlook
     from sizewise.cli.report_screen import show_report
     from sizewise.errors import BadInput
     from sizewise.report.build import assemble, write_report
-    from sizewise.study.compare import compare
+    from sizewise.study.compare import compare, outlook
     from sizewise.study.engines.engine import make_engine
     from sizewise.study.study_words import parse_study
     from sizewise.train.config import Runtime
+    from sizewise.train.datasets import OpenDatasets
     from sizewise.wording import counted
 
     if device not in ("auto", "cpu", "cuda"):
@@ -54,9 +57,14 @@ def command(
         "reference": reference,
         "settings": (*(setting or ()), *(f"{name}={value}" for name, value in split_settings.items() if value)),
     }
+    config, datasets = parse_study(given, study), OpenDatasets()
+    show_outlook(outlook(config, folder=out, datasets=datasets))
+    if dry_run:
+        return
     outcome = compare(
-        parse_study(given, study),
+        config,
         folder=out,
+        datasets=datasets,
         command=command_line(),
         runtime=Runtime(accelerator=device, save_seconds=save_seconds),  # type: ignore[arg-type]
         engine=make_engine(engine, {name: value for name, value in engine_given.items() if value is not None}),

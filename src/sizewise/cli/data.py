@@ -19,15 +19,18 @@ def command(
     split: Annotated[str, typer.Option(help="Try this split: a CSV with the columns case and subset.")] = "",
     test_share: Annotated[float | None, typer.Option(help="Try a test set of this share of the cases.")] = None,
     folds: Annotated[int, typer.Option(help="Try a cross-validation of so many folds.")] = 0,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what a study of 4 losses and 3 seeds could show.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for sizes.csv and the plot. Default: nothing is written.")
     ] = None,
 ) -> None:
     """Recognise a data set, check every file of it, and show its cases, classes and region sizes."""
     from sizewise.cli.data_screen import make_folder, show_dataset, show_findings, write_files
+    from sizewise.cli.outlook_screen import show_outlook
     from sizewise.data.check import check_dataset
     from sizewise.data.recognise import open_dataset
     from sizewise.data.split_options import SplitOptions
+    from sizewise.study.outlook import look_at_data
 
     if out is not None:
         make_folder(out)  # before the work, not after it
@@ -42,7 +45,10 @@ def command(
     )
     chosen = SplitOptions(table=split, test_share=test_share, folds=folds)
     result = check_dataset(dataset)
-    show_dataset(dataset, result, chosen)
+    splits = show_dataset(dataset, result, chosen)
+    if plan and splits:
+        tested = [name for one in splits for name in one.test]
+        show_outlook([look_at_data(dataset, tested, folds=folds)])
     written = write_files(dataset, result, out) if out is not None else ()
     options = {
         "--name": name,

@@ -38,8 +38,8 @@ def make_folder(folder: Path) -> None:
         raise BadInput(f"--out '{folder}' can't be made: {error.strerror}.") from error
 
 
-def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -> None:
-    """What it is, its cases, and a table of region sizes."""
+def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -> list[Split]:
+    """What it is, its cases, its split, and a table of region sizes; returns the split, or that of every fold."""
     kind = f"{dataset.spatial_dims}D, {', '.join(dataset.modality)}"
     several = ", multi-label (regions may overlap)" if dataset.activation == "sigmoid" else ""
     ignored = "" if dataset.ignore_index is None else f"; label {dataset.ignore_index} is ignored"
@@ -50,7 +50,7 @@ def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -
     for note in dataset.notes:
         print(f"note: {in_flags(note)}")
     print(f"cases: {_count_subsets(dataset)}")
-    show_split(dataset, result, options)
+    splits = show_split(dataset, result, options)
     if result.sizes:
         title = f"Region sizes of {counted(len(result.sizes), 'case')}"
         show_table(title, COLUMNS, size_rows(dataset, result.sizes))
@@ -59,6 +59,7 @@ def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -
             "(Shares of the image's pixels. Median, smallest and largest are over the cases where the class is there. "
             f"The distribution runs from {left} to 100 % on a logarithmic scale.)"
         )
+    return splits
 
 
 def _count_subsets(dataset: Dataset) -> str:
@@ -70,8 +71,8 @@ def _count_subsets(dataset: Dataset) -> str:
     return f"{len(dataset.cases)} ({parts})" + (f", {without} of them without a label map" if without else "")
 
 
-def show_split(dataset: Dataset, result: CheckResult, options: SplitOptions) -> None:
-    """Cases and groups on each side, or in each fold, and where that comes from."""
+def show_split(dataset: Dataset, result: CheckResult, options: SplitOptions) -> list[Split]:
+    """Cases and groups on each side, or in each fold, and where that comes from; none where it cannot be split."""
     first = dataset.first_id
     held = {
         size.case: tuple(at for at, count in enumerate(size.counts, start=first) if at and count)
@@ -83,7 +84,7 @@ def show_split(dataset: Dataset, result: CheckResult, options: SplitOptions) -> 
         splits = [make_split(dataset, one, strata=strata) for one in every]
     except BadInput as error:
         print(f"split: {in_flags(str(error))}")
-        return
+        return []
     by_name = {case.name: case for case in dataset.cases}
     empty = {case for case, classes in held.items() if not classes}
     described = []
@@ -92,6 +93,7 @@ def show_split(dataset: Dataset, result: CheckResult, options: SplitOptions) -> 
         parts = [_side(side, [by_name[name] for name in getattr(split, side)], empty) for side in sides]
         described.append((f"fold {number} " if len(splits) > 1 else "") + ", ".join(parts))
     print(f"split: {'; '.join(described)}{_where_from(dataset, splits[0], options)}")
+    return splits
 
 
 def _side(side: str, cases: list[Case], empty: set[str]) -> str:

@@ -42,8 +42,8 @@ def comparison_table(
     note = (
         f"Rank-biserial is from −1 to 1, positive where the {scores.what} is better; effect size is the mean "
         "difference over its standard deviation between cases. Seeds needed: in all, with 80 % chance, if the "
-        "difference is as large as it looks; a range, since few seeds know their own spread only roughly. Where there are "
-        "too few seeds or cases for a verdict, the row has the difference alone."
+        "difference is as large as it looks; a range, since few seeds know their own spread only roughly. Where there "
+        "are too few seeds or cases for a verdict, the row has the difference alone."
     )
     return Table("comparisons", f"Each {scores.what} minus {reference}", columns, rows, note, heads=2)
 

@@ -1,6 +1,6 @@
 """Differences to the reference loss, with their intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
 from sizewise.study.statistics.paired import Comparison
@@ -9,12 +9,17 @@ SECTION = "Scores"
 TITLE = "Difference to the reference"
 
 
-def differences(found: Mapping[str, Sequence[Comparison]], arm_names: Sequence[str]) -> Figure | LeftOut:
+def differences(
+    found: Mapping[str, Sequence[Comparison]],
+    arm_names: Sequence[str],
+    refused: Callable[[Comparison], bool] = lambda one: one.refused,
+) -> Figure | LeftOut:
     """Each loss minus the reference with its 95 % interval.
 
     Args:
         found: the comparisons of each setting.
         arm_names: all losses, in the order of their colours.
+        refused: whether there is too little for a verdict on a comparison; it is a point without a bar.
     """
     if not any(found.values()):
         return LeftOut("differences", TITLE, SECTION, "there is only one loss, so nothing to compare it with.")
@@ -24,17 +29,16 @@ def differences(found: Mapping[str, Sequence[Comparison]], arm_names: Sequence[s
         for at, one in enumerate(comparisons):
             scale = one.metric.scale
             estimate, low, high = (scale * value for value in (one.estimate, one.low, one.high))
-            tips = (
-                f"{one.arm} − {one.reference}: {estimate:+.2f} {one.metric.difference}\n95 % interval {low:+.2f} to "
-                f"{high:+.2f}\np = {one.p_holm:.3g} (Holm)"
-            )
+            tips = f"{one.arm} − {one.reference}: {estimate:+.2f} {one.metric.difference}"
+            bars: tuple[Sequence[float | None], Sequence[float | None]] = numbers([low]), numbers([high])
+            behind: list[float | str] = [one.low, one.high, one.p_value, one.p_holm]
+            if refused(one):
+                tips, bars, behind = f"{tips}\ntoo few seeds or cases for a verdict", ((None,), (None,)), [""] * 4
+            else:
+                tips += f"\n95 % interval {low:+.2f} to {high:+.2f}\np = {one.p_holm:.3g} (Holm)"
             style = list(arm_names).index(one.arm) if one.arm in arm_names else -1
-            marks.append(
-                Mark(
-                    "points", [float(at)], numbers([estimate]), one.arm, style, numbers([low]), numbers([high]), [tips]
-                )
-            )
-            rows.append([setting, one.arm, one.reference, one.estimate, one.low, one.high, one.p_value, one.p_holm])
+            marks.append(Mark("points", [float(at)], numbers([estimate]), one.arm, style, *bars, [tips]))
+            rows.append([setting, one.arm, one.reference, one.estimate, *behind])
         ticks = [(float(at), one.arm) for at, one in enumerate(comparisons)]
         unit = comparisons[0].metric.difference
         reference = comparisons[0].reference

@@ -61,48 +61,12 @@ def mean_squares(differences: np.ndarray) -> MeanSquares:
 def seed_degrees(seeds: int, arms: int = 2) -> float:
     """Degrees of freedom of a moderated mean square of the seeds: ν = 4 (S − 1)(A − 1) / (A + 2).
 
-    With two losses it is the S − 1 of the pair itself; ``moderated`` has the derivation.
+    With two losses it is the S − 1 of the pair itself; ``seed_pool.moderated`` has the derivation.
 
     >>> seed_degrees(3), seed_degrees(3, 4)
     (2.0, 4.0)
     """
     return 4 * (seeds - 1) * (arms - 1) / (arms + 2)
-
-
-def pooled_seed_square(runs: np.ndarray, groups: int) -> np.ndarray:
-    """MS_pool of (..., A, S) run means: how much the seeds of all losses spread, about what a seed does to all of them.
-
-    MS_pool = G · Σ r² / ((A − 1)(S − 1)), with r the run means without the mean of their loss and of their seed.
-
-    >>> float(pooled_seed_square(np.array([[0.0, 1.0], [0.0, 3.0]]), groups=10))  # r = ±½: 10 · 4 · ¼
-    10.0
-    """
-    arms, seeds = runs.shape[-2:]
-    rest = runs - runs.mean(axis=-1, keepdims=True) - runs.mean(axis=-2, keepdims=True)
-    rest = rest + runs.mean(axis=(-2, -1), keepdims=True)
-    return groups * (rest**2).sum(axis=(-2, -1)) / max((arms - 1) * (seeds - 1), 1)
-
-
-def moderated(squares: MeanSquares, pool: np.ndarray | float, arms: int) -> MeanSquares:
-    """The mean squares of a pair, with that of the seeds drawn half-way to what all losses show.
-
-    M̃S = ½ (MS_S + 2 · MS_pool): the difference of two losses that are as stable as the average one has twice the
-    variance of one. A pair's own S − 1 degrees are too few to tell luck from instability; the average of all losses
-    alone would take every loss for equally stable. This is the shrinkage of moderated t-tests (Smyth 2004) with a prior
-    that is worth as much as the pair's own seeds.
-
-    Where all are equally stable, let z be the A run means of one of S − 1 orthonormal contrasts of seeds, and
-    u = (z_a − z_ref) / √2. Then M̃S sums, over these contrasts and divided by S − 1, u² · A / (A − 1) and
-    w² / (A − 1) for A − 2 further contrasts w, all independent with one variance σ². Mean 2 σ² and variance
-    2 σ⁴ (A + 2) / ((A − 1)(S − 1)) give Satterthwaite's degrees of freedom, ν = 2 · mean² / variance =
-    4 (S − 1)(A − 1) / (A + 2).
-
-    Args:
-        squares: of the pair's differences.
-        pool: ``pooled_seed_square`` of the ``arms`` losses, the pair among them, on the same seeds.
-        arms: how many losses. With two, this is the pair's own mean square.
-    """
-    return squares._replace(seed=(squares.seed + 2 * pool) / 2, arms=arms)
 
 
 def components(squares: MeanSquares, *, luck: float = 0.5) -> Components:

@@ -7,9 +7,10 @@ import numpy as np
 
 from sizewise.errors import BadInput
 from sizewise.metrics.registry import Metric
-from sizewise.study.statistics.components import MeanSquares, mean_squares, moderated, pooled_seed_square
+from sizewise.study.statistics.components import MeanSquares, mean_squares
 from sizewise.study.statistics.interval import LEVEL, interval
 from sizewise.study.statistics.sample_size import SampleSize, sample_size
+from sizewise.study.statistics.seed_pool import moderated, seed_pool
 from sizewise.study.statistics.setting_scores import SettingScores, group_codes
 from sizewise.study.statistics.signed_rank import holm, rank_biserial, signed_rank_p, standardised_difference
 
@@ -164,7 +165,8 @@ def _moderated(
     """The pair's mean squares, that of the seeds moderated by the losses that were trained with the same seeds.
 
     Losses count once: two decisions of the same weights share their seeds' luck, so the pool is of one decision. An arm
-    that lacks seeds of the reference stands on its own, and is not in the pool of the others.
+    that lacks seeds of the reference stands on its own, and is not in the pool of the others; nor is one that is much
+    less stable than they are.
     """
     decisions = [scores.decision_of.get(name, "") for name in scores.arms]
     seeds = scores.present[reference]
@@ -172,8 +174,10 @@ def _moderated(
     if decisions[arm] != decisions[reference] or not whole[arm] or seeds.sum() < FEWEST_SEEDS:
         return own
     pool = [at for at, decision in enumerate(decisions) if whole[at] and decision == decisions[reference]]
-    runs = contributions[pool][:, seeds].mean(axis=-1)
-    return moderated(own, float(pooled_seed_square(runs, own.groups)), len(pool))
+    found = seed_pool(contributions[pool][:, seeds].mean(axis=-1), own.groups)
+    if found.stands_out[pool.index(arm)] or found.stands_out[pool.index(reference)]:
+        return own
+    return moderated(own, float(found.square), int(found.arms))
 
 
 def group_differences(

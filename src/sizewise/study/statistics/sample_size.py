@@ -50,9 +50,7 @@ def sample_size(squares: MeanSquares, *, difference: float, comparisons: int = 1
         return SampleSize(difference)
     level = 0.05 / comparisons
     usual, fewest, most = seeds_range(squares, difference, level=level)
-    by_groups = groups_needed(
-        components(squares), difference, seeds=squares.seeds, level=level, arms=squares.arms
-    )
+    by_groups = groups_needed(components(squares), difference, seeds=squares.seeds, level=level, arms=squares.arms)
     return SampleSize(difference, usual, fewest, most, by_groups)
 
 
@@ -61,9 +59,7 @@ def seeds_range(
 ) -> tuple[int | None, int | None, int | None]:
     """The number of seeds for the usual, a smaller and a larger variance of the seeds; see ``SampleSize``."""
     usual, fewest, most = (
-        seeds_needed(
-            components(squares, luck=luck), difference, groups=squares.groups, level=level, arms=squares.arms
-        )
+        seeds_needed(components(squares, luck=luck), difference, groups=squares.groups, level=level, arms=squares.arms)
         for luck in (0.5, 0.75, 0.25)
     )
     return usual, fewest, most
@@ -91,9 +87,7 @@ def groups_needed(
     return _smallest(chance, 10, MOST_GROUPS)
 
 
-def smallest_difference(
-    parts: Components, *, seeds: int, groups: int, level: float = 0.05, arms: int = 2
-) -> float:
+def smallest_difference(parts: Components, *, seeds: int, groups: int, level: float = 0.05, arms: int = 2) -> float:
     """The difference that so many seeds and groups show with 80 % chance.
 
     >>> few = smallest_difference(Components(1e-4, 4e-3, 9e-3), seeds=3, groups=60, arms=4)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import stats
 
+from sizewise.study.statistics.seed_pool import largest_ratio
 from sizewise.study.statistics.setting_scores import SettingScores
 
 FACTOR = 3.0  # a standard deviation that is so many times that of the others is worth a warning
@@ -26,19 +27,6 @@ def spreads_differ(runs: np.ndarray) -> np.ndarray:
     return largest_ratio(runs)[0] > _threshold(arms, seeds)
 
 
-def largest_ratio(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The largest standard deviation over seeds of a loss, as a multiple of the others', and which loss that is.
-
-    >>> ratio, which = largest_ratio(np.array([[0.0, 2.0], [0.0, 2.0], [0.0, 2.0], [0.0, 8.0]]))
-    >>> float(ratio), int(which)
-    (4.0, 3)
-    """
-    squares = runs.var(axis=-1, ddof=1)
-    others = (squares.sum(axis=-1, keepdims=True) - squares) / (runs.shape[-2] - 1)
-    ratios = np.sqrt(squares / np.where(others > 0, others, np.inf))
-    return ratios.max(axis=-1), ratios.argmax(axis=-1)
-
-
 def _threshold(arms: int, seeds: int) -> float:
     by_chance = stats.f.isf(LEVEL / arms, seeds - 1, (arms - 1) * (seeds - 1))
     return max(FACTOR, float(np.sqrt(by_chance)))
@@ -54,8 +42,8 @@ def spread_note(scores: SettingScores, groups: Mapping[str, str] | None = None) 
         if spreads_differ(runs):
             ratio, which = largest_ratio(runs)
             return (
-                f"the seeds of {scores.arms[pool[which]]} spread {ratio:.1f} times as much as those of the other losses. "
-                "Each comparison leans on what the seeds of all losses do, so one with it may claim too much, and the "
-                "others too little: run more seeds."
+                f"the seeds of {scores.arms[pool[which]]} spread {ratio:.1f} times as much as those of the other "
+                "losses. Where one loss is less stable, a comparison with it claims too much a little more often than "
+                "in 5 % of studies: run more seeds before you rest anything on it."
             )
     return ""
