@@ -47,7 +47,8 @@ def test_a_loss_that_stands_out_is_judged_by_itself():
     assert (float(found.square), int(found.arms)) == (pytest.approx(15.0), 3)
     rng = np.random.default_rng(3)
     values = {
-        loss: 0.7 + 0.01 * np.array(run)[:, None] + rng.normal(0, 1e-4, (3, 30)) for loss, run in zip("ABCD", runs)
+        loss: 0.7 + 0.01 * np.array(run)[:, None] + rng.normal(0, 1e-4, (3, 30))
+        for loss, run in zip("ABCD", runs, strict=True)
     }
     by_arm = {one.arm: one for one in compare(scores_of(values), reference="A")}
     assert by_arm["D"].squares == mean_squares(values["D"] - values["A"])

@@ -13,6 +13,7 @@ def command(
     out: Annotated[Path, typer.Option(help="where the label maps go")] = Path("predictions"),
     subset: Annotated[str, typer.Option(help="of a data set: test, validation, train, unlabelled or all")] = "test",
     score: Annotated[bool, typer.Option("--score", help="also score the cases that have a true label map")] = False,
+    groups: Annotated[str, typer.Option(help="cases that belong together: a pattern, as patient\\d+, or a CSV")] = "",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Write a label map for each image, in the image's own size and geometry."""
@@ -22,7 +23,7 @@ def command(
     from sizewise.metrics.cases_csv import read_cases
     from sizewise.train.predict import predict_folder, scored_names
 
-    files = predict_folder(run, data, out=out, subset=subset, score=score, device=device)
+    files = predict_folder(run, data, out=out, subset=subset, score=score, groups=groups, device=device)
     if score:
         table = out / "cases.csv"
         show_scores(read_cases(table), title=f"Scores of {run} on {data}", names=scored_names(run))

@@ -53,6 +53,16 @@ class OpenDatasets:
         return self._splits[key]
 
 
+def full_file(word: str) -> str:
+    """One name for a table from wherever the command was run; a pattern stays what it is.
+
+    >>> full_file("patient[0-9]+")
+    'patient[0-9]+'
+    """
+    path = Path(word).expanduser()
+    return str(path.resolve()) if word and path.is_file() else word
+
+
 def full_path(data: str) -> str:
     """The same data has one name, from wherever the command was run; names of built-in data stay.
 

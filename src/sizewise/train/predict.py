@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sizewise.checks import check_word
+from sizewise.data.case_groups import count_groups
 from sizewise.data.dataset import Case, Dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
@@ -36,6 +37,7 @@ def predict_folder(
     out: Path,
     subset: str = "test",
     score: bool = False,
+    groups: str = "",
     device: str = "auto",
     log: Callable[[str], None] = print,
 ) -> list[Path]:
@@ -48,13 +50,15 @@ def predict_folder(
         subset: of a data set: "test", "validation", "train" as the run split it (or the data set's own);
             "unlabelled", the cases without a target, such as those of a challenge's server; or "all".
         score: also write ``cases.csv``, with the scores of the cases that have a target.
+        groups: of a data set: which cases belong together, as for training; they are counted, and a pattern that does
+            not fit is refused. The run's own where it is the data that was trained on.
         device: "auto", "cpu" or "cuda".
         log: takes lines for the screen.
     """
     config = read_config(run)
     trained = read_problem(run)
     preparation = Preparation.from_json(_text(run / "preparation.json"))
-    dataset, cases = _cases(run, config, data, trained, subset, channels=len(preparation.mean))
+    dataset, cases = _cases(run, config, data, trained, subset, groups, channels=len(preparation.mean))
     if out.exists() and not out.is_dir():
         raise BadInput(f"`out` {out} is a file; name a folder.")
     labelled = {case.name for case in cases if case.target} if score else set()
@@ -92,7 +96,9 @@ def predict_folder(
         if score:
             columns = run_columns(ResolvedRun(config, task, make_criterion(config, task)))
             write_cases(out / "cases.csv", score_rows(scores, of=columns))
-    log(f"{counted(len(files), 'label map')} of {', '.join(task.foreground)} → {out}")
+    known = {case.name: case.group for case in cases if case.group}
+    of = f" ({counted(count_groups(known, known), 'group')})" if known else ""
+    log(f"{counted(len(files), 'label map')}{of} of {', '.join(task.foreground)} → {out}")
     return files
 
 
@@ -113,7 +119,7 @@ def read_problem(run: Path) -> dict[str, Any]:
 
 
 def _cases(
-    run: Path, config: RunConfig, data: str, trained: dict[str, Any], subset: str, *, channels: int
+    run: Path, config: RunConfig, data: str, trained: dict[str, Any], subset: str, groups: str, *, channels: int
 ) -> tuple[Dataset, list[Case]]:
     try:
         check_word("predict", "`subset`", subset, SUBSETS)
@@ -124,7 +130,8 @@ def _cases(
     path = Path(full_path(data))
     try:
         same = full_path(data) == config.data
-        dataset = OpenDatasets().open(replace(config, data=data, data_name=config.data_name if same else ""))
+        name, usual = (config.data_name, config.groups) if same else ("", "")
+        dataset = OpenDatasets().open(replace(config, data=data, data_name=name, groups=groups or usual))
     except BadInput as error:
         if not path.exists():
             raise

@@ -9,7 +9,7 @@ from sizewise.criterion import Loss
 from sizewise.data.dataset import Dataset
 from sizewise.models.build import canonical_name, size_multiple
 from sizewise.train.config import RunConfig
-from sizewise.train.datasets import OpenDatasets, full_path
+from sizewise.train.datasets import OpenDatasets, full_file, full_path
 from sizewise.train.recipes import recipe_by_dims, recipe_by_layout, recipe_settings
 from sizewise.train.task import Task, check_patch, make_criterion, make_task
 
@@ -46,7 +46,8 @@ def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> R
         datasets: those that other runs opened.
     """
     datasets = datasets or OpenDatasets()
-    given = given | {name: full_path(given[name]) for name in ("data", "groups", "split") if given.get(name)}
+    given = given | {"data": full_path(given["data"])}
+    given |= {name: full_file(given[name]) for name in ("groups", "split") if given.get(name)}
     name = given.get("recipe", "auto")
     if name == "auto":  # some recipes say how the data is read, so the layout chooses them before it is opened
         name = recipe_by_layout(datasets.layout(given["data"], given.get("data_name", "")).name)
