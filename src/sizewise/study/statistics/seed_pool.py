@@ -1,12 +1,14 @@
 """How much seeds spread, from all losses that were trained with them: two or three seeds of a pair know it badly."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from sizewise.study.statistics.components import MeanSquares
 
-STANDS_OUT = 2.0  # a loss whose seeds spread more than so many times as much as the others' is judged by itself
+CHANCE = 0.04  # that the seeds of a loss spread so much more than the others' that it is judged by itself
 
 
 class SeedPool(NamedTuple):
@@ -27,9 +29,9 @@ def seed_pool(runs: np.ndarray, groups: int) -> SeedPool:
     """What the seeds do to each of the losses, about what they do to all of them, from (..., A, S) run means.
 
     MS_pool = G · Σ r² / ((A − 1)(S − 1)), with r the run means without the mean of their loss and of their seed. The
-    loss with the largest standard deviation over seeds is left out if that is more than twice the others': with three
-    seeds or losses it mostly is by chance, which costs little, and else it would be taken for much more stable than it
-    is, and the others for less.
+    loss with the largest standard deviation over seeds is left out if that is beyond what the F distribution gives an
+    equally stable one in 4 % (2.4 times that of the others, with 3 seeds and 4 losses). Kept in, it would be taken for
+    much more stable than it is, and the others for less; left out by chance, it costs little.
 
     >>> pool = seed_pool(np.array([[0.0, 2.0], [1.0, 2.0], [0.0, 3.0]]), groups=10)
     >>> float(pool.square), int(pool.arms)  # r = 0, ∓½, ±½ without and with the sign turned: 10 · 4 · ½² / 2
@@ -72,7 +74,17 @@ def _stands_out(runs: np.ndarray) -> np.ndarray:
     if arms < 3 or seeds < 2:
         return np.zeros(runs.shape[:-1], dtype=bool)
     ratio, which = largest_ratio(runs)
-    return (np.arange(arms) == which[..., None]) & (ratio > STANDS_OUT)[..., None]
+    return (np.arange(arms) == which[..., None]) & (ratio > usual_ratio(CHANCE, arms, seeds))[..., None]
+
+
+@lru_cache(maxsize=64)
+def usual_ratio(chance: float, arms: int, seeds: int) -> float:
+    """How many times as much as the others' the seeds of one loss spread with this chance, if all are equally stable.
+
+    >>> round(usual_ratio(0.04, arms=4, seeds=3), 2)
+    2.4
+    """
+    return float(np.sqrt(stats.f.isf(chance, seeds - 1, (arms - 1) * (seeds - 1))))
 
 
 def largest_ratio(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

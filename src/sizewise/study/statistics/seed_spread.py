@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import stats
 
-from sizewise.study.statistics.seed_pool import largest_ratio
+from sizewise.study.statistics.seed_pool import largest_ratio, usual_ratio
 from sizewise.study.statistics.setting_scores import SettingScores
 
 FACTOR = 3.0  # a standard deviation that is so many times that of the others is worth a warning
@@ -24,12 +23,7 @@ def spreads_differ(runs: np.ndarray) -> np.ndarray:
     arms, seeds = runs.shape[-2:]
     if arms < 3 or seeds < 2:
         return np.zeros(runs.shape[:-2], dtype=bool)
-    return largest_ratio(runs)[0] > _threshold(arms, seeds)
-
-
-def _threshold(arms: int, seeds: int) -> float:
-    by_chance = stats.f.isf(LEVEL / arms, seeds - 1, (arms - 1) * (seeds - 1))
-    return max(FACTOR, float(np.sqrt(by_chance)))
+    return largest_ratio(runs)[0] > max(FACTOR, usual_ratio(LEVEL / arms, arms, seeds))
 
 
 def spread_note(scores: SettingScores, groups: Mapping[str, str] | None = None) -> str:
