@@ -136,3 +136,13 @@ def test_what_groups_cannot_be_is_said(tmp_path):
     (tmp_path / "groups.csv").write_text("case,group\na,1\n")
     with pytest.raises(BadInput, match=r"has no group for b\. Cases are named as the label maps"):
         groups_by(str(tmp_path / "groups.csv"), ["a", "b"])
+
+
+def test_official_subsets_that_part_a_group_are_named(tmp_path):
+    for subset, frame in (("train", 1), ("test", 9)):
+        write_pictures(
+            tmp_path / subset, [f"patient{number:03d}_frame{frame:02d}" for number in range(1, 5)], seed=frame
+        )
+    dataset = open_dataset(tmp_path)
+    assert "own subsets part 4 groups, such as 'patient001' in test and train" in dataset.notes[-1]
+    refuse_straddling(dataset, make_split(dataset, SplitOptions(folds=2)))

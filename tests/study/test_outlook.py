@@ -1,6 +1,7 @@
 """Before training: what a study can show, from typical spreads or from the runs that are there, and in which words."""
 
 import importlib.util
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from data.layouts.cvc_clinicdb import write_cvc_clinicdb
 from sizewise.data.cvc_clinicdb import FRAMES
 from sizewise.study.compare import outlook
 from sizewise.study.grid import plan_runs
-from sizewise.study.outlook import TYPICAL, look_at_data
+from sizewise.study.outlook import TYPICAL, TYPICAL_SOURCE, Outlook, look_at_data
 from sizewise.study.outlook_sentences import outlook_sentences
 from sizewise.study.statistics.sample_size import power
 from sizewise.study.study_words import parse_study
@@ -97,3 +98,10 @@ def test_a_data_set_by_itself():
     dataset = open_dataset("synthetic")
     found = look_at_data(dataset, make_split(dataset, SplitOptions()).test)
     assert said(found).startswith("synthetic: 60 test cases; 4 losses × 3 seeds = 12 runs.")
+
+
+def test_the_guide_shows_what_is_said():
+    found = Outlook("cvc-clinicdb", "fpn-resnet50", 612, 29, 29, 3, 3, 5, 2, TYPICAL, TYPICAL_SOURCE, 45)
+    guide = (ROOT / "docs" / "guides" / "compare-losses.md").read_text(encoding="utf-8")
+    for sentence in outlook_sentences(found):
+        assert re.sub(r"`seeds=(\d+)`", r"--seeds \1", sentence) in guide

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sizewise.data.case_groups import groups_by
-from sizewise.data.dataset import Dataset
+from sizewise.data.dataset import Case, Dataset
 from sizewise.wording import counted
 
 # Whose files these are, how their names look, and the pattern of the subject in them.
@@ -57,7 +57,24 @@ def with_subjects(dataset: Dataset, groups: str = "", *, may_guess: bool = True)
 def _grouped(dataset: Dataset, groups: dict[str, str], how: str) -> Dataset:
     cases = tuple(replace(case, group=groups[case.name]) for case in dataset.cases)
     note = f"{how}: {counted(len(cases), 'case')} of {counted(len(set(groups.values())), 'group')}."
-    return replace(dataset, cases=cases, notes=(*dataset.notes, note))
+    return replace(dataset, cases=cases, notes=(*dataset.notes, note, *_parted(cases)))
+
+
+def _parted(cases: Sequence[Case]) -> tuple[str, ...]:
+    """A note where the data set's own subsets, which stand, part a group."""
+    sides: dict[str, set[str]] = {}
+    for case in cases:
+        if case.target:
+            sides.setdefault(case.group, set()).add(case.subset)
+    parted = {group: found for group, found in sides.items() if len(found) > 1}
+    if not parted:
+        return ()
+    first = min(parted)
+    return (
+        f"The data set's own subsets part {counted(len(parted), 'group')}, such as '{first}' in "
+        f"{' and '.join(sorted(parted[first]))}: what was trained on is scored. `folds`, `test_share` or `split` make "
+        "other ones.",
+    )
 
 
 def repeated_subjects(names: Sequence[str]) -> str:
