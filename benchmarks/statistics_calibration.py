@@ -2,8 +2,9 @@
 
 A study is drawn on the logit scale and mapped to DSC in [0, 1], which skews it: difficulty of a case, shared by all
 losses; interaction of case and loss; effect of a seed, shared by all losses; interaction of seed and loss; noise of
-each case in each run; cases that a loss loses entirely (DSC 0) in most of its runs; and one loss whose seeds spread
-several times as much as the others'. Each number below is the share of studies, counted by the functions that the
+each case in each run; cases that a loss loses entirely (DSC 0) in most of its runs; effects with heavy tails; runs that
+collapse; cases of one patient; and losses, or the reference, whose seeds spread several times as much as the others'.
+Each number below is the share of studies, counted by the functions that the
 verdict rests on.
 """
 
@@ -21,10 +22,15 @@ from scipy import stats
 from sizewise.study.statistics.components import Components, mean_squares
 from sizewise.study.statistics.interval import Interval, interval
 from sizewise.study.statistics.sample_size import seeds_needed, seeds_range
+from sizewise.study.statistics.seed_pool import moderated, seed_pool
+from sizewise.study.statistics.seed_spread import spreads_differ
 from sizewise.study.statistics.signed_rank import holm
 
 USUAL = {"ability": 2.0, "case": 1.0, "case_loss": 0.3, "seed": 0.05, "seed_loss": 0.08, "noise": 0.5, "lost": 0.0}
-USUAL["unstable"] = 1.0  # how many times more the seeds of the second loss spread
+# How many times more the seeds of the second loss, and of the reference, spread; how far the spreads of all losses
+# differ, as a factor on either side; degrees of freedom of heavy-tailed effects (0: normal); the share of runs that
+# collapse; and how many cases a patient has, whose effect on each loss is as large as that of a case.
+USUAL |= {"unstable": 1.0, "unstable_reference": 1.0, "uneven": 1.0, "tails": 0, "collapse": 0.0, "patients": 1}
 # name: (seeds, cases, losses, what differs from the usual study)
 STUDIES = {
     "usual": (3, 60, 4, {}),
@@ -42,11 +48,27 @@ STUDIES = {
     "cases alike": (3, 60, 4, {"case_loss": 0.1, "noise": 0.15}),
     "lost cases": (3, 60, 4, {"lost": 0.05}),
     "lost cases, five seeds": (5, 20, 4, {"lost": 0.05}),
-    "one unstable loss": (3, 60, 4, {"unstable": 4.0}),
     "two seeds, seeds matter more": (2, 60, 4, {"seed_loss": 0.15}),
+    "two seeds, forty cases": (2, 40, 4, {"seed_loss": 0.15}),
     "ten seeds, ten cases": (10, 10, 3, {}),
     "nine losses": (3, 60, 9, {"seed_loss": 0.15}),
+    "heavy tails": (3, 60, 4, {"seed_loss": 0.1, "tails": 3}),
+    "heavy tails, two seeds": (2, 40, 4, {"seed_loss": 0.1, "tails": 3}),
+    "collapsing runs": (3, 60, 4, {"collapse": 0.05}),
+    "collapsing runs, five seeds": (5, 60, 4, {"collapse": 0.05}),
+    "patients": (3, 80, 4, {"patients": 4, "seed_loss": 0.15}),
+    "uneven spreads": (3, 60, 4, {"seed_loss": 0.15, "uneven": 2.0}),
+    "uneven spreads, nine losses": (3, 60, 9, {"seed_loss": 0.15, "uneven": 2.0}),
+    "one unstable loss": (3, 60, 4, {"unstable": 4.0}),
+    "one unstable loss, two seeds": (2, 60, 4, {"unstable": 4.0}),
+    "one unstable loss, nine losses": (3, 60, 9, {"unstable": 4.0}),
+    "one unstable loss, five seeds": (5, 100, 4, {"unstable": 4.0, "seed_loss": 0.15}),
+    "unstable reference": (3, 60, 4, {"unstable_reference": 4.0}),
+    "unstable reference, many cases": (3, 200, 4, {"unstable_reference": 4.0}),
+    "unstable reference, seeds matter more": (3, 200, 4, {"unstable_reference": 4.0, "seed_loss": 0.15}),
+    "unstable reference, nine losses": (3, 60, 9, {"unstable_reference": 4.0}),
 }
+STANDARD_ERRORS = 3.3  # of the difference whose power is measured: if they were known, 82 % would show it
 PLANS = {  # name: (cases, shift of one loss, what differs)
     "large difference": (100, 0.35, {"seed_loss": 0.15}),
     "middle difference": (100, 0.25, {"seed_loss": 0.15}),
@@ -54,41 +76,64 @@ PLANS = {  # name: (cases, shift of one loss, what differs)
     "few cases, large difference": (40, 0.5, {"seed_loss": 0.25}),
 }
 PILOTS = 500
+REPLICATES = 4096  # half of what a verdict takes, which changes a share by less than its standard error
 LIBRARIES = ("sizewise", "numpy", "scipy")
 
 
 def draw(rng, studies, losses, seeds, cases, *, shift=0.0, **changes):
-    """(studies, losses, seeds, cases) DSC; the last loss is better by ``shift`` on the logit scale."""
+    """(studies, losses, seeds, patients) DSC; the last loss is better by ``shift`` on the logit scale."""
     how = USUAL | changes
-    normal = rng.standard_normal
-    logit = how["ability"] + how["case"] * normal((studies, 1, 1, cases))
-    logit = logit + how["case_loss"] * normal((studies, losses, 1, cases))
-    spread = np.full((losses, 1, 1), how["seed_loss"])
-    spread[1] *= how["unstable"]
-    logit = logit + how["seed"] * normal((studies, 1, seeds, 1)) + spread * normal((studies, losses, seeds, 1))
-    logit = logit + how["noise"] * normal((studies, losses, seeds, cases))
+
+    def effect(size, *shape):
+        if not how["tails"]:
+            return size * rng.standard_normal(shape)
+        return size * rng.standard_t(how["tails"], shape) / np.sqrt(how["tails"] / (how["tails"] - 2))
+
+    logit = how["ability"] + how["case"] * rng.standard_normal((studies, 1, 1, cases))
+    logit = logit + effect(how["case_loss"], studies, losses, 1, cases)
+    spread = np.full((studies, losses, 1, 1), how["seed_loss"])
+    spread *= how["uneven"] ** rng.uniform(-1, 1, spread.shape)
+    spread[:, 1] *= how["unstable"]
+    spread[:, 0] *= how["unstable_reference"]
+    logit = logit + effect(how["seed"], studies, 1, seeds, 1) + spread * effect(1.0, studies, losses, seeds, 1)
+    logit = logit - 1.0 * (rng.random((studies, losses, seeds, 1)) < how["collapse"])
+    if how["patients"] > 1:
+        whole = rng.standard_normal((studies, losses, 1, cases // how["patients"]))
+        logit = logit + how["case_loss"] * np.repeat(whole, how["patients"], axis=-1)
+    logit = logit + effect(how["noise"], studies, losses, seeds, cases)
     logit[:, -1] += shift
     dsc = 1 / (1 + np.exp(-logit))
     if how["lost"]:
         prone = rng.random((studies, losses, 1, cases)) < how["lost"]
         dsc[prone & (rng.random(dsc.shape) < 0.7)] = 0
-    return dsc
+    return dsc.reshape(*dsc.shape[:-1], -1, how["patients"]).mean(axis=-1)
 
 
-def truth(shift, **changes):
-    """The true mean and variance components of the last loss minus the first, from a study of 1,000 seeds."""
+def truth(shift, *, of=-1, **changes):
+    """The true mean and variance components of a loss (the last) minus the first, from a study of 1,000 seeds."""
     rng = np.random.default_rng(77)
     difference, squares = [], []
+    losses = 2 if of == -1 and changes.get("unstable", 1.0) == 1.0 else 3  # the second is the unstable one
     for _ in range(5):  # a part at a time, with 2,000 cases each
-        dsc = draw(rng, 1, 2, 200, 2000, shift=shift, **changes)
-        found = mean_squares(dsc[0, -1] - dsc[0, 0])
+        dsc = draw(rng, 1, losses, 200, 2000, shift=shift, **changes)
+        found = mean_squares(dsc[0, of] - dsc[0, 0])
         difference.append(found.mean)
         squares.append([found.seed, found.group, found.noise])
     seed, unit, noise = np.mean(squares, axis=0)
-    return float(np.mean(difference)), Components((seed - noise) / 2000, (unit - noise) / 200, noise)
+    cases = dsc.shape[-1]
+    return float(np.mean(difference)), Components((seed - noise) / cases, (unit - noise) / 200, noise)
 
 
-def naive(differences, replicates=2000):
+def visible_shift(seeds, cases, changes):
+    """The shift on the logit scale that makes a difference of so many standard errors, and that difference."""
+    groups = cases // (USUAL | changes)["patients"]
+    none, parts = truth(0.0, **changes)
+    error = np.sqrt(parts.seed / seeds + parts.group / groups + parts.noise / (seeds * groups))
+    shift = 0.3 * STANDARD_ERRORS * error / (truth(0.3, **changes)[0] - none)
+    return shift, truth(shift, **changes)[0]
+
+
+def naive(differences, replicates=1000):
     """The plain bootstrap: seeds and cases drawn with replacement, percentiles of the mean."""
     seeds, cases = differences.shape[-2:]
     rng = np.random.default_rng(11)
@@ -98,49 +143,118 @@ def naive(differences, replicates=2000):
     return np.quantile(draws, [0.025, 0.975], axis=-1)
 
 
-def intervals(differences, pieces=250):
+def intervals(differences, squares=None, pieces=250):
     """``interval``, some studies at a time, as the replicates of all do not fit in memory."""
-    parts = [interval(differences[start : start + pieces]) for start in range(0, len(differences), pieces)]
+    squares = squares or mean_squares(differences)
+    parts = []
+    for start in range(0, len(differences), pieces):
+        here = slice(start, start + pieces)
+        some = squares._replace(**{name: getattr(squares, name)[here] for name in ("mean", "seed", "group", "noise")})
+        parts.append(interval(differences[here], squares=some, replicates=REPLICATES))
     return Interval(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
-def pooled(differences):
-    """p-values if all losses were taken to have the same seed variance, which has more degrees of freedom then."""
+def compared(dsc, corrections=None, only=None):
+    """The intervals of every loss against the first, as studies have them and with each pair's own seeds alone.
+
+    Args:
+        dsc: (studies, losses, seeds, groups).
+        corrections: taken off the differences: a loss that spreads more is a little lower on average, as DSC end at 1.
+        only: the one comparison that is wanted; None: all.
+    """
+    differences = dsc[:, 1:] - dsc[:, :1]
+    if corrections is not None:
+        differences = differences - np.asarray(corrections)[:, None, None]
+    pool = seed_pool(dsc.mean(axis=-1), dsc.shape[-1])
+    alone = pool.stands_out[:, 1:] | pool.stands_out[:, :1]
+    arms = np.where(alone, 2, pool.arms[:, None])
+    if only is not None:
+        differences, arms = differences[:, [only]], arms[:, [only]]
+    own = mean_squares(differences)
+    square = np.broadcast_to(pool.square[:, None], arms.shape)
+    ends = np.empty((4, *arms.shape))
+    for count in np.unique(arms):  # a verdict on one study has one number of losses
+        here = arms == count
+        some = own._replace(**{name: getattr(own, name)[here] for name in ("mean", "seed", "group", "noise")})
+        some = moderated(some, square[here], count) if count > 2 else some
+        ends[:, here] = intervals(differences[here], some)
+    return Interval(*ends), intervals(differences, own), differences
+
+
+def seed_square(runs, groups):
+    """(studies, 1): the mean square of the seeds over all losses, none of them left out."""
+    rest = runs - runs.mean(axis=-1, keepdims=True) - runs.mean(axis=1, keepdims=True)
+    rest += runs.mean(axis=(1, 2), keepdims=True)
+    return groups * (rest**2).sum(axis=(1, 2))[:, None] / ((runs.shape[1] - 1) * (runs.shape[2] - 1))
+
+
+def pooled(dsc, differences):
+    """p-values if all losses were taken to have the same seed variance, which has most degrees of freedom."""
     squares = mean_squares(differences)
-    comparisons = differences.shape[1]
-    seed = squares.seed.mean(axis=1, keepdims=True)
+    degrees = (dsc.shape[1] - 1) * (squares.seeds - 1)
+    seed = 2 * seed_square(dsc.mean(axis=-1), squares.groups)
     error = np.sqrt((seed + np.maximum(0, squares.group - squares.noise)) / (squares.seeds * squares.groups))
-    return 2 * stats.t.sf(np.abs(squares.mean) / error, comparisons * (squares.seeds - 1))
+    return 2 * stats.t.sf(np.abs(squares.mean) / error, degrees)
+
+
+def claims(found):
+    """The share of studies that claim any difference."""
+    return np.mean((holm(found.p_value) < 0.05).any(axis=1))
+
+
+def holds(found, value=0.0):
+    """The share of intervals that hold a value."""
+    return np.mean((found.low <= value) & (found.high >= value))
 
 
 def level(rng, studies, seeds, cases, losses, changes):
     """Shares of studies that claim a difference where there is none, and of intervals that hold the truth."""
     dsc = draw(rng, studies, losses, seeds, cases, **changes)
-    differences = dsc[:, 1:] - dsc[:, :1]
-    if "unstable" in changes:  # DSC end at 1, so that what spreads more is a little lower on average
-        differences[:, 0] -= truth(0.0, **changes)[0]
-    found = intervals(differences)
+    moved = {name: value for name, value in changes.items() if name in ("unstable", "unstable_reference")}
+    corrections = [truth(0.0, of=1, **changes)[0]] + [truth(0.0, of=2, **changes)[0]] * (losses - 2) if moved else None
+    found, own, differences = compared(dsc, corrections)
     low, high = naive(differences)
     ranks = stats.wilcoxon(differences.mean(axis=2), axis=-1, method="asymptotic").pvalue
-    moved = dict(changes) | {"shift": 0.2}
-    true_difference, _ = truth(**moved)
-    better = draw(rng, studies, 2, seeds, cases, **moved)
-    shifted = intervals(better[:, 1] - better[:, 0])
-    return {
-        "claims": np.mean((holm(found.p_value) < 0.05).any(axis=1)),
-        "coverage": np.mean((found.low <= 0) & (found.high >= 0)),
-        "coverage_of_difference": np.mean((shifted.low <= true_difference) & (shifted.high >= true_difference)),
+    shift, true_difference = visible_shift(seeds, cases, changes)
+    shifted, shifted_own, _ = compared(draw(rng, studies, losses, seeds, cases, shift=shift, **changes))
+    last, last_own = (Interval(*(field[:, -1] for field in one)) for one in (shifted, shifted_own))
+    everyone = {}
+    if moved:  # if the unstable loss were pooled with the others
+        own_squares = mean_squares(differences)
+        square = seed_square(dsc.mean(axis=-1), own_squares.groups)
+        everyone["all_pooled_claims"] = claims(intervals(differences, moderated(own_squares, square, losses)))
+    return everyone | {
+        "claims": claims(found),
+        "coverage": holds(found),
+        "coverage_of_difference": small_difference(rng, studies, seeds, cases, losses, changes),
+        "coverage_of_large_difference": holds(last, true_difference),
+        "difference": true_difference,
+        "power": np.mean((holm(shifted.p_value)[:, -1] < 0.05) & (last.estimate > 0)),
+        "half_width": np.median(found.high - found.low) / 2,
+        "own_claims": claims(own),
+        "own_coverage": holds(own),
+        "own_coverage_of_large_difference": holds(last_own, true_difference),
+        "own_power": np.mean((holm(shifted_own.p_value)[:, -1] < 0.05) & (last_own.estimate > 0)),
+        "own_half_width": np.median(own.high - own.low) / 2,
+        "warnings": np.mean(spreads_differ(dsc.mean(axis=-1))),
         "plain_bootstrap_coverage": np.mean((low <= 0) & (high >= 0)),
         "plain_bootstrap_claims": np.mean(((low > 0) | (high < 0)).any(axis=1)),
         "wilcoxon_claims": np.mean((holm(ranks) < 0.05).any(axis=1)),
-        "pooled_seeds_claims": np.mean((holm(pooled(differences)) < 0.05).any(axis=1)),
+        "pooled_seeds_claims": np.mean((holm(pooled(dsc, differences)) < 0.05).any(axis=1)),
     }
+
+
+def small_difference(rng, studies, seeds, cases, losses, changes, shift=0.2):
+    """How often the interval of the last loss holds its true difference, about two points."""
+    dsc = draw(rng, studies, losses, seeds, cases, shift=shift, **changes)
+    found, _, _ = compared(dsc, only=losses - 2)
+    return holds(found, truth(shift, **changes)[0])
 
 
 def drawn_studies(rng, studies):
     """Studies whose size and seed effect are drawn from what is usual: 3 to 5 seeds, 20 to 100 cases, 2 to 4 losses."""
     parts = []
-    for _ in range(100):
+    for _ in range(50):
         sizes = int(rng.integers(3, 6)), int(rng.integers(20, 101)), int(rng.integers(2, 5))
         changes = {
             "seed_loss": rng.uniform(0.03, 0.15),
@@ -149,7 +263,7 @@ def drawn_studies(rng, studies):
             "noise": rng.uniform(0.2, 0.6),
             "lost": rng.choice([0.0, 0.03]),
         }
-        parts.append(level(rng, max(1, studies // 100), *sizes, changes))
+        parts.append(level(rng, max(1, studies // 50), *sizes, changes))
     return {name: float(np.mean([part[name] for part in parts])) for name in parts[0]}
 
 

@@ -93,3 +93,30 @@ def test_runs_of_another_process_are_no_failures(tmp_path, monkeypatch):
     losses = [row.of.loss for row in read_cases(folder / "results.csv")]
     assert sorted(set(losses)) == ["CE", "RCE"]
     assert losses.count("CE") == losses.count("RCE")  # every run is in the table, and once
+
+
+def test_a_dry_run_says_what_the_study_can_show_and_writes_nothing(tmp_path):
+    result = compare(tmp_path / "study", "--losses", "CE,Dice,RCE", "--seeds", "3", "--folds", "2", "--dry-run")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert (
+        "synthetic with monai-unet-small: 260 test cases over 2 folds; 3 losses × 3 seeds × 2 folds = 18 runs." in said
+    )
+    assert "The smallest difference that this could show, in 80 % of such studies:" in said
+    assert "--seeds 5" in said
+    assert not (tmp_path / "study").exists()
+    one = compare(tmp_path / "study", "--losses", "CE,RCE", "--dry-run")
+    assert "This can show nothing: one seed cannot separate a loss from luck. Give --seeds 3." in " ".join(
+        one.output.split()
+    )
+
+
+def test_wrong_splits_are_sentences(tmp_path):
+    for words, text in (
+        (["--folds", "5", "--test-share", "0.2"], "`test_share` and `folds` each say which cases are tested"),
+        (["--groups", "patient(", "--losses", "CE"], "is no regular expression"),
+        (["--split", "nowhere.csv"], "cannot read 'nowhere.csv'"),
+    ):
+        result = compare(tmp_path / "study", "--losses", "CE,RCE", *words, "--dry-run")
+        assert result.exit_code != 0
+        assert text.replace("`test_share`", "--test-share").replace("`folds`", "--folds") in str(result.exception)

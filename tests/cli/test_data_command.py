@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from data.layouts.decathlon_layout import write_pancreas
 from data.layouts.image_folder import write_image_folder, write_multiclass_folder
+from data.layouts.named_folders import write_busi, write_pictures
 from PIL import Image
 
 from sizewise.cli.main import main
@@ -172,3 +173,30 @@ def test_the_next_command_has_flags_that_train_knows(tmp_path, capsys, monkeypat
     given = [word for word in words[2:] if word.startswith("--")]
     assert given == ["--data", "--name", "--merge", "--modality", "--loss"]
     assert set(given) <= known
+
+
+def test_cases_and_groups_of_every_side_are_printed(tmp_path, capsys, monkeypatch):
+    root = write_pictures(tmp_path / "chest", [f"p{patient:02d}_{one}" for patient in range(30) for one in "ab"])
+    code, out, _ = run(capsys, monkeypatch, root)
+    assert code == 0
+    assert "split: train 48, validation 6, test 6, drawn" not in out  # 6 cases would be too few for a verdict
+    assert "If these are images of one subject, say so with --groups p\\d+" in out
+    code, out, _ = run(capsys, monkeypatch, root, "--groups", r"p\d+", "--plan")
+    assert "cases: 60 (no subset given 60; 30 groups)" in out
+    assert "split: train 34 (17 groups), validation 6 (3 groups), test 20 (10 groups), drawn with seed 0" in out
+    assert "20 test cases of 10 groups; 4 losses × 3 seeds = 12 runs." in out
+    assert r"--groups 'p\d+'" in out  # in the command to run next
+    code, out, _ = run(capsys, monkeypatch, root, "--groups", r"p\d+", "--folds", "3")
+    assert "split: fold 1 test 20 (10 groups); fold 2 test 20 (10 groups); fold 3 test 20 (10 groups)" in out
+    code, _, err = run(capsys, monkeypatch, root, "--groups", "q")
+    assert code == 2
+    assert (
+        "--groups: the pattern 'q' finds nothing in the name of p00_a, p00_b, p01_a and 57 more (60 cases of 60)" in err
+    )
+
+
+def test_empty_masks_are_counted_on_every_side(tmp_path, capsys, monkeypatch):
+    code, out, _ = run(capsys, monkeypatch, write_busi(tmp_path / "busi", benign=60, malignant=20, normal=20))
+    assert code == 0
+    assert "test 10 (2 empty masks)" in out
+    assert "train 80 (16 empty masks), validation 10 (2 empty masks)" in out

@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sizewise.study.statistics.components import seed_degrees
 from sizewise.study.statistics.critical_value import combined_t
 
 
-def errors(level, seeds, units=10_000):
+def errors(level, seeds, units=10_000, degrees=None):
     """Share of wrong intervals over a grid of true spreads, for known mean squares of units and noise.
 
     In units of the units' mean square: the noise is ``noise``, the seeds' mean square is its true value times
-    χ²_(S−1) / (S − 1), and the mean is normal with the true variance.
+    χ²_ν / ν, ν = S − 1 unless it is moderated, and the mean is normal with the true variance.
     """
     found = []
-    chi = stats.chi2.ppf((np.arange(2000) + 0.5) / 2000, seeds - 1) / (seeds - 1)
-    of_seeds, of_units = stats.t.isf(level / 2, [seeds - 1, units - 1])
+    degrees = degrees or seeds - 1
+    chi = stats.chi2.ppf((np.arange(2000) + 0.5) / 2000, degrees) / degrees
+    of_seeds, of_units = stats.t.isf(level / 2, [degrees, units - 1])
     for noise in (0.1, 0.3, 0.5, 0.8, 1.0):
         for true in noise * np.geomspace(1, 2000, 15):
             seen = true * chi
@@ -49,6 +51,14 @@ def test_two_seeds_are_not_too_sure():
     wrong = errors(0.05, 2)
     assert wrong.max() < 0.0525
     assert wrong.min() > 0.012
+
+
+@pytest.mark.parametrize(("seeds", "arms"), [(2, 4), (3, 3), (3, 4), (3, 9), (5, 4)])
+def test_moderated_degrees_cover_as_well(seeds, arms):
+    """Whole or not, between 2 and 8: 3 seeds of 9 losses have 4 · 2 · 8 / 11 = 5.8."""
+    wrong = errors(0.05, seeds, degrees=seed_degrees(seeds, arms))
+    assert wrong.max() < 0.0525
+    assert wrong.min() > 0.0295
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5, 10])

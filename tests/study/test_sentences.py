@@ -8,9 +8,11 @@ import pytest
 from small_tables import scores_of
 
 from sizewise.metrics.registry import METRICS
+from sizewise.study.statistics.components import mean_squares
 from sizewise.study.statistics.interval import interval
 from sizewise.study.statistics.paired import compare
 from sizewise.study.statistics.sample_size import SampleSize
+from sizewise.study.statistics.seed_pool import moderated, seed_pool
 from sizewise.study.statistics.sentences import verdict, verdicts
 from sizewise.study.statistics.signed_rank import holm
 
@@ -72,10 +74,13 @@ def test_one_seed_few_cases_and_equal_results(comparison):
     one = verdict(replace(comparison, seeds=1))
     assert one.kind == "one seed"
     assert one.sentence.startswith("one seed cannot separate RCE from luck: run at least 3.")
-    assert "+0.8 DSC points [+0.2, +1.4]" in one.sentence
+    assert one.sentence.endswith("this run of RCE scores +0.8 DSC points against this run of CE.")  # no interval
     few = verdict(replace(comparison, groups=9, cases=9))
     assert few.kind == "too few cases"
     assert few.sentence.startswith("9 cases are too few")
+    assert few.comparison.refused
+    for refused in (one, few):
+        assert not re.search(r"\[|interval|p =|more seed", refused.sentence)
     same = scores_of({"CE": [[0.5, np.nan] * 10] * 3, "RCE": [[0.5, np.nan] * 10] * 3})
     equal = verdict(compare(same, reference="CE")[0])
     assert equal.kind == "identical"
@@ -105,11 +110,16 @@ def test_the_claim_is_what_the_calibration_counts():
     """The whole way from rows to sentences agrees with the functions that the simulation calls on arrays."""
     rng = np.random.default_rng(3)
     kinds = []
-    for gain in np.linspace(0, 0.02, 6):
+    for gain in np.linspace(0, 0.05, 6):
         values = {loss: 0.8 + rng.normal(0, 0.02, (3, 1)) * 0.3 + rng.normal(0, 0.03, (3, 25)) for loss in "ABC"}
         values["C"] = values["C"] + gain
         differences = np.stack([values[loss] - values["A"] for loss in "BC"])
-        claimed = holm(interval(differences).p_value) < 0.05
+        pool = seed_pool(np.stack([values[loss].mean(axis=1) for loss in "ABC"]), 25)
+        pairs = [mean_squares(one) for one in differences]
+        if not pool.stands_out.any():
+            pairs = [moderated(one, pool.square, 3) for one in pairs]
+        found = [interval(one, squares=squares) for one, squares in zip(differences, pairs, strict=True)]
+        claimed = holm(np.array([one.p_value for one in found])) < 0.05
         found = [verdict(one).kind for one in compare(scores_of(values), reference="A")]
         assert [kind in ("better", "worse") for kind in found] == claimed.tolist()
         kinds += found

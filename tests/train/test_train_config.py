@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from sizewise.errors import BadInput
-from sizewise.train.config import RunConfig
+from sizewise.train.config import LATER, RunConfig
 
 PLAIN = RunConfig(data="synthetic")
 
@@ -67,3 +67,13 @@ def test_differences_say_what_this_has_and_the_other_does_not():
         "`loss`: 'RCE', not 'CE'",
         "`batch_size`: 8, not 4",
     ]
+
+
+def test_settings_of_later_versions_leave_earlier_hashes_as_they_were():
+    """The hash is that of the text, where a setting of ``LATER`` stands only if it is used."""
+    plain = RunConfig(data="synthetic")
+    assert not set(LATER) & set(json.loads(plain.to_json()))
+    for change in ({"groups": "p"}, {"split": "a.csv"}, {"test_share": 0.2}, {"folds": 5}, {"folds": 5, "fold": 1}):
+        config = RunConfig(data="synthetic", **change)
+        assert config.hash != plain.hash
+        assert RunConfig.from_json(config.to_json()) == config

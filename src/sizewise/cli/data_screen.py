@@ -4,12 +4,13 @@ import shlex
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sizewise.cli.flags import in_flags
 from sizewise.cli.show import show_next, show_table
 from sizewise.data.check import CheckResult, Finding
-from sizewise.data.dataset import Dataset
+from sizewise.data.dataset import Case, Dataset
 from sizewise.data.size_table import (
     COLUMNS,
     percent,
@@ -20,7 +21,10 @@ from sizewise.data.size_table import (
     write_plot,
     write_sizes,
 )
-from sizewise.data.split import split_cases
+from sizewise.data.split import Split
+from sizewise.data.split_draw import group_cases
+from sizewise.data.split_options import SplitOptions, drawn, make_split
+from sizewise.data.strata import kinds
 from sizewise.errors import BadInput
 from sizewise.wording import counted
 
@@ -36,8 +40,8 @@ def make_folder(folder: Path) -> None:
         raise BadInput(f"--out '{folder}' can't be made: {error.strerror}.") from error
 
 
-def show_dataset(dataset: Dataset, result: CheckResult) -> None:
-    """What it is, its cases, and a table of region sizes."""
+def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -> list[Split]:
+    """What it is, its cases, its split, and a table of region sizes; returns the split, or that of every fold."""
     kind = f"{dataset.spatial_dims}D, {', '.join(dataset.modality)}"
     several = ", multi-label (regions may overlap)" if dataset.activation == "sigmoid" else ""
     ignored = "" if dataset.ignore_index is None else f"; label {dataset.ignore_index} is ignored"
@@ -49,7 +53,7 @@ def show_dataset(dataset: Dataset, result: CheckResult) -> None:
         print(f"note: {in_flags(note)}")
     print(f"scored: {_scored(dataset)}")
     print(f"cases: {_count_subsets(dataset)}")
-    print(f"split: {_describe_split(dataset)}")
+    splits = show_split(dataset, result, options)
     if result.sizes:
         title = f"Region sizes of {counted(len(result.sizes), 'case')}"
         show_table(title, COLUMNS, size_rows(dataset, result.sizes))
@@ -58,6 +62,7 @@ def show_dataset(dataset: Dataset, result: CheckResult) -> None:
             "(Shares of the image's pixels. Median, smallest and largest are over the cases where the class is there. "
             f"The distribution runs from {left} to 100 % on a logarithmic scale.)"
         )
+    return splits
 
 
 def _scored(dataset: Dataset) -> str:
@@ -77,23 +82,56 @@ def _count_subsets(dataset: Dataset) -> str:
     counts = Counter(case.subset or "no subset given" for case in dataset.cases)
     parts = ", ".join(f"{subset} {count}" for subset, count in counts.items())
     without = sum(not case.target for case in dataset.cases)
+    groups = {case.group for case in dataset.cases} - {""}
+    parts += f"; {counted(len(group_cases(dataset.cases)), 'group')}" if groups else ""
     return f"{len(dataset.cases)} ({parts})" + (f", {without} of them without a label map" if without else "")
 
 
-def _describe_split(dataset: Dataset) -> str:
+def show_split(dataset: Dataset, result: CheckResult, options: SplitOptions) -> list[Split]:
+    """Cases and groups on each side, or in each fold, and where that comes from; none where it cannot be split."""
+    first = dataset.first_id
+    held = {
+        size.case: tuple(at for at, count in enumerate(size.counts, start=first) if at and count)
+        for size in result.sizes
+    }
     try:
-        split = split_cases(dataset, seed=0)
+        strata = kinds(held) if dataset.spatial_dims == 2 else {}
+        every = [replace(options, fold=fold) for fold in range(options.folds)] or [options]
+        splits = [make_split(dataset, one, strata=strata) for one in every]
     except BadInput as error:
-        return str(error)
+        print(f"split: {in_flags(str(error))}")
+        return []
+    by_name = {case.name: case for case in dataset.cases}
+    empty = {case for case, classes in held.items() if not classes}
+    described = []
+    for number, split in enumerate(splits, start=1):
+        sides = ("train", "validation", "test") if len(splits) == 1 else ("test",)
+        parts = [_side(side, [by_name[name] for name in getattr(split, side)], empty) for side in sides]
+        described.append((f"fold {number} " if len(splits) > 1 else "") + ", ".join(parts))
+    print(f"split: {'; '.join(described)}{_where_from(dataset, splits[0], options)}")
+    return splits
+
+
+def _side(side: str, cases: list[Case], empty: set[str]) -> str:
+    """One side with its cases, its groups where they are known, and its empty masks.
+
+    >>> _side("test", [Case("a", (), group="p"), Case("b", (), group="p")], {"a"})
+    'test 2 (1 group, 1 empty mask)'
+    """
+    said = [counted(len(group_cases(cases)), "group")] if any(case.group for case in cases) else []
+    without = sum(case.name in empty for case in cases)
+    said += [counted(without, "empty mask")] if without else []
+    return f"{side} {len(cases)}" + (f" ({', '.join(said)})" if said else "")
+
+
+def _where_from(dataset: Dataset, split: Split, options: SplitOptions) -> str:
+    if options.table:
+        return f", as {options.table} says"
+    if drawn(dataset, options):
+        return ", drawn with seed 0"
     subsets = {case.name: case.subset for case in dataset.cases}
-    test_stands = all(subsets[name] in ("validation", "test") for name in split.test)
     validation_stands = all(subsets[name] == "validation" for name in split.validation)
-    counts = f"train {len(split.train)}, validation {len(split.validation)}, test {len(split.test)}"
-    if not test_stands:
-        return f"{counts}, drawn with seed 0"
-    return f"{counts}, as the data set says" + (
-        "" if validation_stands else "; validation drawn from train with seed 0"
-    )
+    return ", as the data set says" + ("" if validation_stands else "; validation drawn from train with seed 0")
 
 
 def write_files(dataset: Dataset, result: CheckResult, folder: Path) -> tuple[Path, ...]:

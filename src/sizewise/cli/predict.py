@@ -22,6 +22,7 @@ def command(
     save_probabilities: Annotated[
         bool, typer.Option("--save-probabilities", help="also write CASE.npy, classes first, for `sizewise decide`")
     ] = False,
+    groups: Annotated[str, typer.Option(help="cases that belong together: a pattern, as patient\\d+, or a CSV")] = "",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Write a label map for each image, in the image's own size and geometry."""
@@ -37,6 +38,7 @@ def command(
         out=out,
         subset=subset,
         score=score,
+        groups=groups,
         decide=decide,
         temperature=temperature,
         save_probabilities=save_probabilities,

@@ -17,8 +17,8 @@ def command(
     out: Annotated[Path | None, typer.Option(help="Folder for the report. Default: STUDY, or 'report'.")] = None,
     reference: Annotated[str, typer.Option(help="The loss or model that the others are compared with.")] = "",
     groups: Annotated[
-        Path | None, typer.Option(help="With --pred: CSV with a case and its patient per line, for the statistics.")
-    ] = None,
+        str, typer.Option(help="With --pred: patients, as a pattern in the cases' names or a CSV (case, group).")
+    ] = "",
     metric: Annotated[str, typer.Option(help=f"What the statistics compare: {', '.join(score_names())}.")] = "dsc",
     every_view: Annotated[
         bool, typer.Option("--every-view", help="Draw every data set and class as SVG and PNG, not the first four.")

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from sizewise.data.dataset import Case, Dataset
+from sizewise.data.same_images import digest, same_images
 from sizewise.errors import BadInput
 from sizewise.parallel import available_cores, map_ahead
 from sizewise.progress import track
@@ -60,8 +61,8 @@ def check_dataset(dataset: Dataset, *, workers: int | None = None) -> CheckResul
     """Decode every image and every label map, several at a time, and compare them.
 
     Errors: unreadable or truncated files, sizes or geometries that differ, label values without a class, pixels that
-    are no numbers, a mask without an image. Warnings, as training goes on without them: an image that has no mask or
-    that no case uses, a mask without any foreground.
+    are no numbers, a mask without an image. Warnings, as training goes on with or without them: an image that has no
+    mask or that no case uses, a mask without any foreground, an image that several groups have.
 
     Args:
         dataset: what ``open_dataset`` returned.
@@ -69,16 +70,22 @@ def check_dataset(dataset: Dataset, *, workers: int | None = None) -> CheckResul
     """
     findings: list[Finding] = list(_stray_files(dataset))
     sizes: list[CaseSizes] = []
+    images: list[str] = []
     threads = workers or min(8, available_cores())
     results = map_ahead(partial(_check_case, dataset), dataset.cases, threads=threads)
-    for found, size in track(results, what="checking", total=len(dataset.cases)):
+    for found, size, image in track(results, what="checking", total=len(dataset.cases)):
         findings += found
         sizes += [size] if size else []
+        images.append(image)
+    twice = same_images(pair for pair in zip(dataset.cases, images, strict=True) if pair[0].target)
+    findings += [Finding("warning", "", None, sentence) for sentence in twice]
     return CheckResult(tuple(sorted(findings, key=lambda finding: finding.level)), tuple(sizes))
 
 
-def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes | None]:
+def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes | None, str]:
+    """What is wrong with a case, its sizes, and the fingerprint of its image; empty where it cannot be read."""
     findings: list[Finding] = []
+    image = ""
 
     def found(message: str, file: Path | None, level: Literal["error", "warning"] = "error", alike: str = "") -> None:
         findings.append(Finding(level, case.name, file, message, alike))
@@ -88,7 +95,7 @@ def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes 
     shape: tuple[int, ...] | None = None
     try:
         pixels = dataset.reader.image(case).pixels
-        shape = pixels.shape[1:]
+        shape, image = pixels.shape[1:], digest(pixels)
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
             found(f"{_named(image_file, case)} has pixels that are not finite numbers (NaN or infinity).", image_file)
     except BadInput as error:
@@ -96,27 +103,27 @@ def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes 
     if not case.target:
         if case.subset != "test":  # the label maps of test cases are often kept back
             found(f"{_named(image_file, case)} has no mask, and is left out.", image_file, "warning", WITHOUT_MASK)
-        return findings, None
+        return findings, None, image
     try:
         target = dataset.reader.target(case)
     except BadInput as error:
         if not findings or str(image_file) not in str(error):  # a broken image is not to blame twice
             found(str(error), target_file)
-        return findings, None
+        return findings, None, image
     spatial = target.shape[1:] if dataset.activation == "sigmoid" else target.shape
     if shape is not None and spatial != shape:
         names = f"{_named(target_file, case)} has size {spatial}, its image {_named(image_file, case)} {shape}."
         found(names, target_file)
-        return findings, None
+        return findings, None, image
     size, strangers = _count(dataset, case, target)
     if strangers:
         known = f"0 to {len(dataset.classes) - 1}"
         found(f"{_named(target_file, case)} has the class ids {strangers}, wanted {known}.", target_file)
-        return findings, None
+        return findings, None, image
     foreground = size.counts if dataset.activation == "sigmoid" else size.counts[1:]
     if not any(foreground):
         found(f"{_named(target_file, case)} is empty: it has no foreground pixel.", target_file, "warning", EMPTY)
-    return findings, size
+    return findings, size, image
 
 
 def _count(dataset: Dataset, case: Case, target: np.ndarray) -> tuple[CaseSizes, str]:

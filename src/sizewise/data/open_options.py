@@ -17,6 +17,8 @@ class OpenOptions:
         seed: of whatever is drawn at random (synthetic images).
         modality: what the channels are, such as ``("CT",)``, where the data set's own files do not say.
         background: ``"none"`` scores every class, ``"0"`` all but label 0; empty: as the data set has it.
+        groups: which cases belong together: a regular expression whose match in a case's name is the group, or the path
+            of a CSV with the columns case and group. Layouts never see it: it is applied to whatever they open.
 
     >>> OpenOptions(merge=True).ignore_index is None
     True
@@ -28,6 +30,7 @@ class OpenOptions:
     seed: int = 0
     modality: tuple[str, ...] = ()
     background: str = ""
+    groups: str = ""
 
 
 def refuse_unused(options: OpenOptions, *, where: str, used: tuple[str, ...]) -> None:

@@ -27,8 +27,8 @@ _FOLDER = re.compile(
 )
 _MASK_AFFIX = re.compile(
     r"(?:^(?:masks?|labels?|gt|seg)[_\-. ])"
-    r"|(?:[_\-. ](?:masks?|segmentations?|segs?|labels?|lbl|l|gt|groundtruth|ground_truth|annotations?|anno|manual1?)"
-    r"$)",
+    r"|(?:[_\-. ](?:masks?|segmentations?|segs?|labels?|lbl|l|gt|groundtruth|ground_truth|annotations?|anno|manual1?|"
+    r"1stHO|2ndHO)$)",
     re.IGNORECASE,
 )
 _IMAGE_AFFIX = re.compile(r"(?:^(?:images?|imgs?)[_\-. ])|(?:[_\-. ](?:images?|imgs?|sat|0000)$)", re.IGNORECASE)

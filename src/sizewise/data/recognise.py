@@ -10,6 +10,7 @@ from typing import Protocol, cast
 
 from sizewise.data.dataset import Dataset
 from sizewise.data.open_options import OpenOptions
+from sizewise.data.subject_names import with_subjects
 from sizewise.errors import BadInput
 
 # Modules, the most telling layout first. `LAYOUTS.insert(0, "my_package.my_layout")` adds one from outside.
@@ -26,6 +27,7 @@ LAYOUTS = [
 ]
 SYNTHETIC = ("synthetic", "synthetic-3d")
 BACKGROUNDS = ("0", "none")
+GENERAL = ("folder", "nnunet-raw", "decathlon")  # layouts of many data sets, whose names may say more than these read
 _LISTED = 12
 
 
@@ -59,9 +61,10 @@ class Layout:
     module: LayoutModule
 
     def load(self, options: OpenOptions) -> Dataset:
-        """Open it."""
+        """Open it, and group its cases by subject where the user or their names say how."""
         with _readable():
-            dataset = self.module.load(self.path, options=options)
+            dataset = self.module.load(self.path, options=replace(options, groups=""))
+            dataset = with_subjects(dataset, options.groups, may_guess=self.module.NAME in GENERAL)
         return with_background(dataset, options.background)
 
 
@@ -84,6 +87,7 @@ def open_dataset(
     seed: int = 0,
     modality: tuple[str, ...] = (),
     background: str = "",
+    groups: str = "",
 ) -> Dataset:
     """Recognise the data set at ``path`` and open it.
 
@@ -96,11 +100,13 @@ def open_dataset(
         seed: of the synthetic images.
         modality: what the channels are, such as ``("CT",)``, where files do not say.
         background: ``none`` scores every class, ``0`` all but label 0; empty: as the data set has it.
+        groups: which cases belong together, where the layout does not know: a pattern or a CSV, see ``OpenOptions``.
 
     Raises:
         BadInput: nothing there, no layout fits, or something is wrong with the one that does.
     """
-    return find_layout(path, name=name).load(OpenOptions(merge, classes_csv, ignore_index, seed, modality, background))
+    options = OpenOptions(merge, classes_csv, ignore_index, seed, modality, background, groups)
+    return find_layout(path, name=name).load(options)
 
 
 def find_layout(path: str | Path, *, name: str = "") -> Layout:

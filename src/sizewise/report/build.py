@@ -8,6 +8,7 @@ from sizewise.errors import BadInput
 from sizewise.files import write_whole
 from sizewise.progress import track
 from sizewise.report.chart import Figure, LeftOut
+from sizewise.report.comparison_table import refused
 from sizewise.report.cost_table import cost_table
 from sizewise.report.draw import draw
 from sizewise.report.figures.critical import critical
@@ -33,8 +34,12 @@ from sizewise.report.scores import Scores
 from sizewise.wording import counted
 
 FIGURES: dict[str, Callable[[Findings], Figure | LeftOut]] = {  # in the order of the page
-    "differences": lambda found: differences(found.conclusions.comparisons, found.scores.arm_names),
-    "decisions": lambda found: decision_differences(found.conclusions.decisions, found.scores.arm_names),
+    "differences": lambda found: differences(
+        found.conclusions.comparisons, found.scores.arm_names, lambda one: refused(one, found.scores)
+    ),
+    "decisions": lambda found: decision_differences(
+        found.conclusions.decisions, found.scores.arm_names, lambda one: refused(one, found.scores)
+    ),
     "violins": lambda found: violins(found.scores),
     "weights": lambda found: weight_curves(found.scores),
     "temperatures": lambda found: temperature_curves(found.scores),

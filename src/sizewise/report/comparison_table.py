@@ -6,8 +6,10 @@ from sizewise.metrics.registry import Metric
 from sizewise.report.formatted_table import Cell, Table
 from sizewise.report.scores import Scores
 from sizewise.report.verdict import shown_of_predictions
-from sizewise.study.statistics.paired import Comparison
+from sizewise.study.statistics.paired import FEWEST_GROUPS, Comparison
 from sizewise.study.statistics.sample_size import SampleSize
+
+NONE = Cell("–")
 
 
 def comparison_table(
@@ -23,11 +25,13 @@ def comparison_table(
     for setting, found in by_setting.items():
         for one in found:
             scale = one.metric.scale
+            names = [Cell(setting), Cell(one.arm), Cell(_signed(scale * one.estimate), scale * one.estimate)]
+            if refused(one, scores):
+                rows.append([*names, NONE, Cell("no"), *[NONE] * 4, Cell(str(one.seeds), one.seeds), NONE])
+                continue
             rows.append(
                 [
-                    Cell(setting),
-                    Cell(one.arm),
-                    Cell(_signed(scale * one.estimate), scale * one.estimate),
+                    *names,
                     Cell(f"{_signed(scale * one.low)} to {_signed(scale * one.high)}", scale * one.low),
                     Cell("yes" if _shown(one, scores) else "no"),
                     Cell(_p(one.p_holm), one.p_holm),
@@ -43,9 +47,16 @@ def comparison_table(
     note = (
         f"Rank-biserial is from −1 to 1, positive where the {scores.what} is better; effect size is the mean "
         "difference over its standard deviation between cases. Seeds needed: in all, with 80 % chance, if the "
-        "difference is as large as it looks; a range, since few seeds know their own spread only roughly."
+        "difference is as large as it looks; a range, since few seeds know their own spread only roughly. Where there "
+        "are too few seeds or cases for a verdict, the row has the difference alone."
     )
     return Table(name, title, columns, rows, note, heads=2)
+
+
+def refused(one: Comparison, scores: Scores) -> bool:
+    """Whether there is too little for a verdict. Single predictions from elsewhere are judged as such."""
+    as_predictions = scores.from_elsewhere and one.seeds == 1 and one.groups >= FEWEST_GROUPS and not one.identical
+    return one.refused and not as_predictions
 
 
 def _signed(value: float) -> str:

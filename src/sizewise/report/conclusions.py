@@ -15,6 +15,7 @@ from sizewise.report.ranking import FEW_SEEDS, rank_losses, ranking_table, ranki
 from sizewise.report.scores import Scores
 from sizewise.report.verdict import VerdictGroup, verdict_of, verdict_of_predictions
 from sizewise.study.statistics.paired import Comparison, compare
+from sizewise.study.statistics.seed_spread import spread_note
 from sizewise.study.statistics.setting_scores import SettingScores, arrange
 from sizewise.study.statistics.within_runs import compare_decisions, same_weights
 
@@ -23,10 +24,11 @@ METHODS = (
     "over seeds. Where neither the truth nor the prediction has a class, the case has no value; a missed or invented "
     "region scores 0.",
     "Losses are compared on the same cases and seeds. The 95 % intervals resample cases (patients or videos where they "
-    "are known) and seeds: they are about new cases and new training runs. A difference is claimed where the p-value "
+    "are known) and seeds: they are about new cases and new training runs. How much seeds spread is taken half from "
+    "the two losses and half from all that were trained. A difference is claimed where the p-value "
     "of that bootstrap, corrected for all comparisons by Holm's method, is below 0.05. The Wilcoxon signed-rank test "
-    "is over cases, with seeds averaged, so it is about these very runs. With one seed the intervals are over new "
-    "cases alone.",
+    "is over cases, with seeds averaged, so it is about these very runs. With one seed, or fewer than 10 groups of "
+    "cases, nothing is concluded, and no interval is given.",
 )
 
 
@@ -78,6 +80,8 @@ def conclude(
     if not arranged:
         return Conclusions([VerdictGroup("", f"Nothing can be concluded: the table has no {how.label}.")])
     notes = [f"{setting}: {note}" for setting, one in arranged.items() for note in one.notes]
+    spreads = {setting: spread_note(one, (groups or {}).get(one.data)) for setting, one in arranged.items()}
+    notes += [f"{setting}: {note}" for setting, note in spreads.items() if note]
     if not reference and usual and not arms_of(scores, usual):
         notes.append(f"The study's reference {usual} has no results.")
         usual = ""

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sizewise.data.case_groups import groups_by
 from sizewise.errors import BadInput
 from sizewise.evaluate.folders import evaluate_folders
 from sizewise.files import write_whole
 from sizewise.metrics.cases_csv import POOLED_CASE, Row, RunColumns, write_cases
-from sizewise.report.case_groups import read_case_groups
 
 Key = tuple[str, int]  # the name of a model, and which of its training runs
 
@@ -40,7 +40,7 @@ def write_label_map_study(
     *,
     scoring: Scoring | None = None,
     reference: str = "",
-    groups: Path | None = None,
+    groups: str = "",
     command: str = "",
 ) -> Path:
     """Score every folder of predictions and write ``study.json`` and ``results.csv``; returns ``out``.
@@ -54,7 +54,7 @@ def write_label_map_study(
         targets: the folder of true label maps.
         scoring: how.
         reference: the model that the others are compared with; empty: the first.
-        groups: a CSV with the group of each case; groups are then what the statistics resample.
+        groups: a pattern, or a CSV, that gives each case its group; groups are then what the statistics resample.
         command: the command line, for the report.
     """
     _refuse_other_study(out)
@@ -66,7 +66,7 @@ def write_label_map_study(
     repeated = len(folders) > len(predictions)
     named = [replace(row, of=_columns(*key, repeated=repeated)) for key, of_run in rows.items() for row in of_run]
     cases = {row.case for row in named if row.case != POOLED_CASE}
-    together = {"": read_case_groups(groups, cases)} if groups is not None else {}
+    together = {"": groups_by(groups, cases)} if groups else {}
     study = {
         "name": f"{', '.join(predictions)} against {targets.name or targets}",
         "source": LABEL_MAPS,

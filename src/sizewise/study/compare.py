@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sizewise.study.engines.engine import Engine, StudyWork, make_engine
 from sizewise.study.grid import PlannedRun, plan_runs
+from sizewise.study.outlook import Outlook, look_ahead
 from sizewise.study.screen import Screen
 from sizewise.study.study_config import StudyConfig
 from sizewise.study.study_folder import open_study, read_study, run_status, study_threads, write_groups, write_results
@@ -29,6 +30,7 @@ def compare(
     command: str = "",
     runtime: Runtime | None = None,
     engine: Engine | None = None,
+    datasets: OpenDatasets | None = None,
 ) -> Outcome:
     """Carry out a study, or what is missing of it, and join the results.
 
@@ -38,8 +40,9 @@ def compare(
         command: the command line, for the report.
         runtime: where and how each run is carried out.
         engine: what carries out the runs; None: this machine. See ``sizewise.study.engines``.
+        datasets: those that are open already.
     """
-    runtime, engine, datasets = runtime or Runtime(), engine or make_engine("local", {}), OpenDatasets()
+    runtime, engine, datasets = runtime or Runtime(), engine or make_engine("local", {}), datasets or OpenDatasets()
     runs = plan_runs(config, datasets)  # wrong input is found before anything is written
     study = open_study(folder, config, command=command, threads=engine.threads(runtime))
     runs = runs if study.has_runs_of(config) else plan_runs(study, datasets)
@@ -57,6 +60,13 @@ def compare(
     now = read_study(folder)  # another process may have added to it meanwhile
     _join(folder, runs if now.has_runs_of(study) else plan_runs(now, datasets))
     return Outcome(failed, elsewhere)
+
+
+def outlook(config: StudyConfig, *, folder: Path, datasets: OpenDatasets | None = None) -> list[Outlook]:
+    """What the study, with what ``folder`` holds of it already, can show; nothing is written."""
+    if (folder / "study.json").exists():
+        config = read_study(folder).joined(config)
+    return look_ahead(plan_runs(config, datasets), folder)
 
 
 def _join(folder: Path, runs: list[PlannedRun]) -> None:

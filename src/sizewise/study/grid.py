@@ -1,6 +1,7 @@
 """From a study's lists to its runs: complete settings, and a folder name that their hash makes unique."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from sizewise.data.dataset import Dataset
@@ -46,6 +47,8 @@ class PlannedRun:
 def plan_runs(study: StudyConfig, datasets: OpenDatasets | None = None) -> list[PlannedRun]:
     """All runs, seed by seed: a study that is stopped early has compared every loss on the seeds that it did.
 
+    With folds a seed is a run for each of them.
+
     Args:
         study: what is compared.
         datasets: those that are open already; each data set is opened once.
@@ -54,17 +57,17 @@ def plan_runs(study: StudyConfig, datasets: OpenDatasets | None = None) -> list[
     settings = run_settings(dict(study.settings))
     settings.pop("loss_options", None)  # each loss takes those that it has
     ramp = settings.pop("ramp", "")
+    folds = [{"fold": fold} for fold in range(settings.get("folds", 0))] or [{}]
     runs = []
     for data in study.data:
         for model in study.models or (None,):
             base = settings | {"data": data} | ({"model": model} if model else {})
-            for seed in study.seeds:
-                for options in loss_settings(study):
-                    ramped = {"ramp": ramp} if ramp and has_weight(options["loss"]) else {}
-                    run = resolve(base | options | ramped | {"seed": seed}, datasets=datasets)
-                    if run.dataset.spatial_dims == 3:  # found from the data by the first run: once is enough
-                        base |= {"patch": run.config.patch, "spacing": run.config.spacing}
-                    runs.append(PlannedRun(run_name(run.config, run.dataset.name), run, study.decisions or (ARGMAX,)))
+            for seed, fold, options in product(study.seeds, folds, loss_settings(study)):
+                ramped = {"ramp": ramp} if ramp and has_weight(options["loss"]) else {}
+                run = resolve(base | options | ramped | {"seed": seed} | fold, datasets=datasets)
+                if run.dataset.spatial_dims == 3:  # found from the data by the first run: once is enough
+                    base |= {"patch": run.config.patch, "spacing": run.config.spacing}
+                runs.append(PlannedRun(run_name(run.config, run.dataset.name), run, study.decisions or (ARGMAX,)))
     return runs
 
 

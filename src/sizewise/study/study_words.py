@@ -10,7 +10,7 @@ from sizewise.train.setting_words import read_number, read_setting, setting_type
 
 COMMAS = re.compile(r",(?![^()]*\))")  # those between words, not those of a formula's options
 NUMBERS = {"weights": float, "temperatures": float, "seeds": int}
-OWN = {"data", "loss", "weight", "temperature", "seed", "model"}  # what a study lists, so no setting of all its runs
+OWN = {"data", "loss", "weight", "temperature", "seed", "fold", "model"}  # a study lists them
 EXAMPLES = {"data": "`data=synthetic`", "losses": "`losses=CE,Dice,RCE`"}
 
 

@@ -10,13 +10,15 @@ from sizewise.errors import BadInput
 
 LARGEST_SEED = 2**32 - 1
 DEFINITIONS = 2  # raised when equal settings come to mean another computation; 1: SizeL1 and DiceBias were sums
-LEAST = {"epochs": 1, "batch_size": 1, "validate_every": 1, "steps_per_epoch": 0, "patience": 0}
+LEAST = {"epochs": 1, "batch_size": 1, "validate_every": 1, "steps_per_epoch": 0, "patience": 0, "folds": 0, "fold": 0}
+# Settings that runs of earlier versions do not have. They are written where they are used, so that hashes stay.
+LATER = ("background", "ramp", "groups", "split", "test_share", "folds", "fold")
 NOT_NEGATIVE = ("minimum_learning_rate", "momentum", "weight_decay", "clip_norm", "power", "nsd_tolerance")
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides what a run computes. Two runs with the same hash are the same run.
+    r"""Everything that decides what a run computes. Two runs with the same hash are the same run.
 
     Attributes:
         data: a folder, or the name of a built-in data set: synthetic, synthetic-3d.
@@ -26,6 +28,13 @@ class RunConfig:
         ignore_index: the mask value of pixels without a label. None is the data set's own.
         modality: what was measured, such as CT or MRI, by channel: T1,T2, where the files do not say.
         background: none scores every class, 0 all but label 0. "auto" is the data set's own: 0 unless it has none.
+        groups: which cases belong together: a regular expression whose match in a case's name is the group, as
+            patient\d+, or a CSV with the columns case and group. They stay on one side of a split, and are the units
+            of the statistics.
+        split: a CSV with the columns case and subset (train, validation, test, none).
+        test_share: of all labelled cases, drawn by whole groups. None is the data set's own test cases or fractions.
+        folds: of a cross-validation over all labelled cases, of which this run tests one; 0 is one split.
+        fold: which fold is tested, from 0.
         model: fpn-resnet50, monai-unet, …, any ARCH-ENCODER of SMP, or MODULE:NAME of your own.
         encoder_weights: none, imagenet, or a file.
         loss: a name that `sizewise losses` lists, a sum of terms as "CE + 0.5 * Tversky(alpha=0.3, beta=0.7)", or
@@ -70,6 +79,11 @@ class RunConfig:
     ignore_index: int | None = None
     modality: tuple[str, ...] = ()
     background: Literal["auto", "0", "none"] = "auto"
+    groups: str = ""
+    split: str = ""
+    test_share: float | None = None
+    folds: int = 0
+    fold: int = 0
     model: str = "monai-unet-small"
     encoder_weights: str = "none"
     loss: str = "RCE"
@@ -150,7 +164,9 @@ class RunConfig:
 
     def to_json(self) -> str:
         """The settings as text, in a fixed order."""
-        return json.dumps(asdict(self), indent=1, sort_keys=True)
+        later = {field.name: field.default for field in fields(self) if field.name in LATER}
+        values = {name: value for name, value in asdict(self).items() if name not in later or value != later[name]}
+        return json.dumps(values, indent=1, sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> "RunConfig":

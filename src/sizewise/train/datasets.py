@@ -6,6 +6,9 @@ from typing import Any
 from sizewise.data.dataset import Dataset
 from sizewise.data.open_options import OpenOptions
 from sizewise.data.recognise import SYNTHETIC, Layout, find_layout
+from sizewise.data.split import Split
+from sizewise.data.split_options import SplitOptions, drawn, make_split
+from sizewise.data.strata import strata_of
 from sizewise.train.config import RunConfig
 
 
@@ -15,6 +18,8 @@ class OpenDatasets:
     def __init__(self) -> None:
         self._layouts: dict[tuple[str, str], Layout] = {}
         self._datasets: dict[tuple[Any, ...], Dataset] = {}
+        self._splits: dict[tuple[int, SplitOptions], Split] = {}
+        self._strata: dict[int, dict[str, str]] = {}
 
     def layout(self, data: str, name: str) -> Layout:
         """Which layout the data has; nothing is opened."""
@@ -31,11 +36,32 @@ class OpenDatasets:
             seed=config.split_seed,
             modality=config.modality,
             background="" if config.background == "auto" else config.background,
+            groups=config.groups,
         )
         key = (config.data, config.data_name, options)
         if key not in self._datasets:
             self._datasets[key] = self.layout(config.data, config.data_name).load(options)
         return self._datasets[key]
+
+    def split(self, dataset: Dataset, config: RunConfig) -> Split:
+        """The split that the settings ask for. Drawing one may read every mask, which happens once."""
+        options = SplitOptions(config.split_seed, config.split, config.test_share, config.folds, config.fold)
+        key = id(dataset), options  # data sets that were opened here stay open
+        if key not in self._splits:
+            if drawn(dataset, options) and id(dataset) not in self._strata:
+                self._strata[id(dataset)] = strata_of(dataset)
+            self._splits[key] = make_split(dataset, options, strata=self._strata.get(id(dataset)))
+        return self._splits[key]
+
+
+def full_file(word: str) -> str:
+    """One name for a table from wherever the command was run; a pattern stays what it is.
+
+    >>> full_file("patient[0-9]+")
+    'patient[0-9]+'
+    """
+    path = Path(word).expanduser()
+    return str(path.resolve()) if word and path.is_file() else word
 
 
 def full_path(data: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sizewise.checks import check_word
+from sizewise.data.case_groups import count_groups
 from sizewise.data.dataset import Case, Dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
@@ -43,6 +44,7 @@ def predict_folder(
     decide: str = ARGMAX,
     temperature: float | None = None,
     save_probabilities: bool = False,
+    groups: str = "",
     device: str = "auto",
     log: Callable[[str], None] = print,
 ) -> list[Path]:
@@ -60,6 +62,8 @@ def predict_folder(
             validation cases, which are predicted for it the first time; decision.json in the run folder keeps it.
         save_probabilities: also write ``CASE.npy`` for each case: (K, *S) float16, the axes as in its label map,
             without the temperature. ``sizewise decide`` reads them back.
+        groups: of a data set: which cases belong together, as for training; they are counted, and a pattern that does
+            not fit is refused. The run's own where it is the data that was trained on.
         device: "auto", "cpu" or "cuda".
         log: takes lines for the screen.
     """
@@ -69,7 +73,7 @@ def predict_folder(
     config = read_config(run)
     trained = read_problem(run)
     preparation = Preparation.from_json(_text(run / "preparation.json"))
-    dataset, cases = _cases(run, config, data, trained, subset, channels=len(preparation.mean))
+    dataset, cases = _cases(run, config, data, trained, subset, groups, channels=len(preparation.mean))
     if out.exists() and not out.is_dir():
         raise BadInput(f"`out` {out} is a file; name a folder.")
     labelled = {case.name for case in cases if case.target} if score else set()
@@ -117,7 +121,9 @@ def predict_folder(
             write_cases(out / "cases.csv", score_rows(by_case, of=columns))
     how = "" if decide == ARGMAX else f", decided for {decide} at temperature {maker.temperature:.3g}"
     beside = " with probabilities (CASE.npy, classes first)" if save_probabilities else ""
-    log(f"{counted(len(files), 'label map')} of {', '.join(task.foreground)}{how}{beside} → {out}")
+    known = {case.name: case.group for case in cases if case.group}
+    of = f" ({counted(count_groups(known, known), 'group')})" if known else ""
+    log(f"{counted(len(files), 'label map')}{of} of {', '.join(task.foreground)}{how}{beside} → {out}")
     return files
 
 
@@ -152,7 +158,7 @@ def read_problem(run: Path) -> dict[str, Any]:
 
 
 def _cases(
-    run: Path, config: RunConfig, data: str, trained: dict[str, Any], subset: str, *, channels: int
+    run: Path, config: RunConfig, data: str, trained: dict[str, Any], subset: str, groups: str, *, channels: int
 ) -> tuple[Dataset, list[Case]]:
     try:
         check_word("predict", "`subset`", subset, SUBSETS)
@@ -163,7 +169,8 @@ def _cases(
     path = Path(full_path(data))
     try:
         same = full_path(data) == config.data
-        dataset = OpenDatasets().open(replace(config, data=data, data_name=config.data_name if same else ""))
+        name, usual = (config.data_name, config.groups) if same else ("", "")
+        dataset = OpenDatasets().open(replace(config, data=data, data_name=name, groups=groups or usual))
     except BadInput as error:
         if not path.exists():
             raise

@@ -9,7 +9,7 @@ from sizewise.criterion import Loss
 from sizewise.data.dataset import Dataset, Image
 from sizewise.models.build import canonical_name, size_multiple
 from sizewise.train.config import RunConfig
-from sizewise.train.datasets import OpenDatasets, full_path
+from sizewise.train.datasets import OpenDatasets, full_file, full_path
 from sizewise.train.recipes import KEEP_ASPECT, recipe_by_dims, recipe_by_layout, recipe_settings
 from sizewise.train.task import Task, check_patch, make_criterion, make_task, make_weight_schedule
 
@@ -17,7 +17,9 @@ PATCH_VOXELS = 128**3  # what a 3D network with a batch of 2 trains on comfortab
 LOOKED_AT = 12  # cases whose shapes decide the patch or the size
 SIZE_STEP = 32  # what encoders of pictures divide sizes by
 MOST_ASPECT = 2.0  # longer strips would take more memory than they are worth
-OPENING = ("data", "data_name", "merge", "classes_csv", "ignore_index", "modality", "background", "split_seed")
+OPENING = (
+    "data", "data_name", "merge", "classes_csv", "ignore_index", "modality", "background", "groups", "split_seed"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> R
     """
     datasets = datasets or OpenDatasets()
     given = given | {"data": full_path(given["data"])}
+    given |= {name: full_file(given[name]) for name in ("groups", "split") if given.get(name)}
     name = given.get("recipe", "auto")
     if name == "auto":  # some recipes say how the data is read, so the layout chooses them before it is opened
         name = recipe_by_layout(datasets.layout(given["data"], given.get("data_name", "")).name)
@@ -59,7 +62,7 @@ def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> R
     config = replace(config, model=canonical_name(config.model))
     if config.encoder_weights != "none" and config.model.startswith("monai-") and "encoder_weights" not in given:
         config = replace(config, encoder_weights="none")
-    task = make_task(config, dataset)
+    task = make_task(config, dataset, datasets.split(dataset, config))
     criterion = make_criterion(config, task)  # an option that the loss does not have is found now, not after reading
     make_weight_schedule(config, criterion)  # likewise
     if dataset.spatial_dims == 2 and name in KEEP_ASPECT and "size" not in given:

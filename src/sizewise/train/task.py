@@ -8,7 +8,7 @@ from torch import nn
 
 from sizewise.criterion import Loss, WeightSchedule
 from sizewise.data.dataset import Case, Dataset
-from sizewise.data.split import Split, split_cases
+from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.losses import loss
 from sizewise.models.build import build_model, size_multiple
@@ -56,7 +56,7 @@ class Task:
         return [by_name[name] for name in names]
 
 
-def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -> Task:
+def make_task(config: RunConfig, dataset: Dataset, split: Split) -> Task:
     """Check that data set and settings fit, and say what the network has to give."""
     multilabel = dataset.activation == "sigmoid"
     sigmoid = multilabel if config.activation == "auto" else config.activation == "sigmoid"
@@ -78,7 +78,7 @@ def make_task(config: RunConfig, dataset: Dataset, split: Split | None = None) -
     foreground = dataset.classes if multilabel else dataset.classes[first_class:]
     return Task(
         dataset=dataset,
-        split=split or split_cases(dataset, seed=config.split_seed),
+        split=split,
         sigmoid=sigmoid,
         multilabel=multilabel,
         out_channels=len(foreground) if sigmoid else len(dataset.classes),

@@ -11,6 +11,7 @@ class MeanSquares(NamedTuple):
 
     With d_sg = μ + seed_s + unit_g + noise_sg and variances σ_S², σ_G², σ_E², the expectations are
     ``seed`` G σ_S² + σ_E², ``group`` S σ_G² + σ_E², ``noise`` σ_E². ``noise`` and ``seed`` are 0 with one seed.
+    ``arms`` is how many losses the seeds' mean square stands on: two, the pair's own, unless it is moderated.
     """
 
     mean: np.ndarray
@@ -19,6 +20,12 @@ class MeanSquares(NamedTuple):
     noise: np.ndarray
     seeds: int
     groups: int
+    arms: int = 2
+
+    @property
+    def seed_degrees(self) -> float:
+        """The degrees of freedom of the seeds' mean square."""
+        return seed_degrees(self.seeds, self.arms)
 
 
 class Components(NamedTuple):
@@ -51,14 +58,25 @@ def mean_squares(differences: np.ndarray) -> MeanSquares:
     )
 
 
+def seed_degrees(seeds: int, arms: int = 2) -> float:
+    """Degrees of freedom of a moderated mean square of the seeds: ν = 4 (S − 1)(A − 1) / (A + 2).
+
+    With two losses it is the S − 1 of the pair itself; ``seed_pool.moderated`` has the derivation.
+
+    >>> seed_degrees(3), seed_degrees(3, 4)
+    (2.0, 4.0)
+    """
+    return 4 * (seeds - 1) * (arms - 1) / (arms + 2)
+
+
 def components(squares: MeanSquares, *, luck: float = 0.5) -> Components:
     """Estimate the variances of one comparison, none below 0.
 
-    The seeds' mean square is divided by the ``luck`` quantile of χ²_(S−1) / (S−1). The median, 0.69 with 3 seeds,
+    The seeds' mean square is divided by the ``luck`` quantile of χ²_ν / ν. The median, 0.69 with 3 seeds of a pair,
     gives an estimate that is too low as often as too high, where the usual one is too low in two studies of three.
     A quarter and three quarters give the two values between which the seeds' variance is in every second study.
     """
-    degrees = max(squares.seeds - 1, 1)
+    degrees = max(squares.seed_degrees, 1)
     typical = stats.chi2.ppf(luck, degrees) / degrees
     return Components(
         seed=max(0.0, float(squares.seed / typical - squares.noise) / squares.groups),

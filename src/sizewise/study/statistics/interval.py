@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from sizewise.study.statistics.components import mean_squares
+from sizewise.study.statistics.components import MeanSquares, mean_squares
 from sizewise.study.statistics.critical_value import combined_t
 
 REPLICATES = 8192
@@ -32,27 +32,39 @@ class Interval(NamedTuple):
     p_value: np.ndarray
 
 
-def interval(differences: np.ndarray, *, level: float = LEVEL, replicates: int = REPLICATES) -> Interval:
+def interval(
+    differences: np.ndarray,
+    *,
+    squares: MeanSquares | None = None,
+    level: float = LEVEL,
+    replicates: int = REPLICATES,
+) -> Interval:
     """Percentile interval of (..., S, G) paired differences, for new seeds and new groups of cases.
 
     Seeds and groups are both redrawn (see ``resample``), the groups from those at hand, the seeds by their estimated
     spread. The result depends neither on the order of seeds and groups nor on which loss is called the reference.
     With one seed the groups alone are resampled: the interval is then about these two runs, not about the losses.
+    ``squares`` are the mean squares of the differences, where the seeds' is not the pair's own (``moderated``).
 
     >>> one = interval(np.array([[0.1, 0.2, 0.0, 0.1], [0.2, 0.1, 0.1, 0.0]]))
     >>> float(one.estimate), bool(one.low < 0.1 < one.high)
     (0.1, True)
     """
-    draws = resample(differences, replicates=replicates)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=-1)
-    below, above = ((draws <= 0).sum(axis=-1), (draws >= 0).sum(axis=-1))
-    p_value = np.minimum(1.0, 2 * (np.minimum(below, above) + 1) / (replicates + 1))
-    estimate = differences.mean(axis=(-2, -1))
-    same = (draws == draws[..., :1]).all(axis=-1)  # no spread at all: a constant difference, zero or not
-    return Interval(estimate, low, high, np.where(same & (estimate == 0), 1.0, p_value))
+    squares = squares or mean_squares(differences)
+    drawn = _standard(differences, squares, replicates=replicates)
+    error = np.sqrt(_total(squares) / (squares.seeds * squares.groups))
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=-1)  # the stretch keeps the order
+    low, high = (squares.mean + error * _stretch(end[..., None], squares)[..., 0] for end in (low, high))
+    zero = -np.copysign(_unstretch(np.abs(squares.mean) / _not_zero(error), squares), squares.mean)[..., None]
+    below, above = (drawn <= zero).sum(axis=-1), (drawn >= zero).sum(axis=-1)
+    rare = np.where(error > 0, np.minimum(below, above), np.where(squares.mean == 0, replicates, 0))
+    p_value = np.minimum(1.0, 2 * (rare + 1) / (replicates + 1))
+    return Interval(squares.mean, low, high, p_value)
 
 
-def resample(differences: np.ndarray, *, replicates: int = REPLICATES) -> np.ndarray:
+def resample(
+    differences: np.ndarray, *, squares: MeanSquares | None = None, replicates: int = REPLICATES
+) -> np.ndarray:
     """(..., B) mean differences that studies with other seeds and other groups could have given.
 
     The variance of the mean is estimated by V = (MS_S + max(0, MS_G − MS_E)) / (S G): the mean square of the seeds
@@ -71,11 +83,24 @@ def resample(differences: np.ndarray, *, replicates: int = REPLICATES) -> np.nda
     Units are sorted by their difference and every draw of them has a mirrored twin, so that neither the order of the
     cases nor the direction of the comparison changes the result.
     """
-    squares = mean_squares(differences)
-    seeds, groups = squares.seeds, squares.groups
-    half = replicates // 2
-    total = squares.seed + np.maximum(0, squares.group - squares.noise)
-    share = (squares.seed / _not_zero(total))[..., None]
+    squares = squares or mean_squares(differences)
+    error = np.sqrt(_total(squares) / (squares.seeds * squares.groups))[..., None]
+    return squares.mean[..., None] + error * _stretch(_standard(differences, squares, replicates=replicates), squares)
+
+
+def _total(squares: MeanSquares) -> np.ndarray:
+    """S · G times the variance of the mean."""
+    return squares.seed + np.maximum(0, squares.group - squares.noise)
+
+
+def _share(squares: MeanSquares) -> np.ndarray:
+    """(..., 1): how much of it is the seeds'."""
+    return (squares.seed / _not_zero(_total(squares)))[..., None]
+
+
+def _standard(differences: np.ndarray, squares: MeanSquares, *, replicates: int) -> np.ndarray:
+    """(..., B): w of ``resample``."""
+    groups, half, share = squares.groups, replicates // 2, _share(squares)
     by_group = np.sort(differences.mean(axis=-2) - squares.mean[..., None], axis=-1)
     by_group *= np.sqrt((1 - share) * groups / _not_zero((by_group**2).mean(axis=-1, keepdims=True)))
     drawn = np.empty((*squares.mean.shape, 2, half))
@@ -84,11 +109,24 @@ def resample(differences: np.ndarray, *, replicates: int = REPLICATES) -> np.nda
         drawn[..., 0, start:stop] = by_group @ weights.T
         drawn[..., 1, start:stop] = by_group @ weights[:, ::-1].T
     drawn = np.sort(drawn.reshape(*squares.mean.shape, 2 * half), axis=-1)
-    drawn += np.sqrt(share) * _normal(2 * half)
-    size = np.abs(drawn)
-    stretched = combined_t(share, _student(size, seeds - 1), _student(size, groups - 1))
-    error = np.sqrt(total / (seeds * groups))[..., None]
-    return squares.mean[..., None] + error * np.copysign(stretched, drawn)
+    return drawn + np.sqrt(share) * _normal(2 * half)
+
+
+def _stretch(normal: np.ndarray, squares: MeanSquares) -> np.ndarray:
+    """(..., n) normal quantiles to ``combined_t`` of the same probabilities."""
+    size = np.abs(normal)
+    of_seeds, of_groups = _student(size, squares.seed_degrees), _student(size, squares.groups - 1)
+    return np.copysign(combined_t(_share(squares), of_seeds, of_groups), normal)
+
+
+def _unstretch(distance: np.ndarray, squares: MeanSquares) -> np.ndarray:
+    """The normal quantile, at most 8, that ``_stretch`` takes to a distance above 0; by bisection."""
+    low, high = np.zeros_like(distance), np.full_like(distance, 8.0)
+    for _ in range(50):
+        middle = (low + high) / 2
+        beyond = _stretch(middle[..., None], squares)[..., 0] > distance
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return high
 
 
 def _not_zero(values: np.ndarray) -> np.ndarray:
@@ -106,14 +144,14 @@ def _normal(count: int) -> np.ndarray:
     return stats.norm.ppf(even)
 
 
-def _student(normal: np.ndarray, degrees: int) -> np.ndarray:
+def _student(normal: np.ndarray, degrees: float) -> np.ndarray:
     """The quantiles of t for the probabilities of normal quantiles above 0, from a table."""
     grid, table = _student_table(max(degrees, 1))
     return np.interp(normal, grid, table)
 
 
 @lru_cache(maxsize=64)
-def _student_table(degrees: int) -> tuple[np.ndarray, np.ndarray]:
+def _student_table(degrees: float) -> tuple[np.ndarray, np.ndarray]:
     grid = np.linspace(1e-6, 8, 4001)
     return grid, stats.t.isf(stats.norm.sf(grid), degrees)
 

@@ -10,6 +10,7 @@ from sizewise.metrics.registry import Metric
 from sizewise.study.statistics.components import MeanSquares, mean_squares
 from sizewise.study.statistics.interval import LEVEL, interval
 from sizewise.study.statistics.sample_size import SampleSize, sample_size
+from sizewise.study.statistics.seed_pool import moderated, seed_pool
 from sizewise.study.statistics.setting_scores import SettingScores, group_codes
 from sizewise.study.statistics.signed_rank import holm, rank_biserial, signed_rank_p, standardised_difference
 
@@ -39,7 +40,8 @@ class Comparison:
         wilcoxon_holm: corrected likewise.
         rank_biserial: effect size, −1 to 1, positive where the loss is better.
         standardised: mean over standard deviation of the groups' differences, positive where the loss is better.
-        squares: how the differences spread over seeds, groups and the rest.
+        squares: how the differences spread over seeds, groups and the rest; what the seeds do is moderated by all
+            losses of the study.
         needed: seeds or groups that would show a difference of this size.
         identical: whether every value is the same in both.
         comparisons: how many comparisons the correction is for.
@@ -70,8 +72,12 @@ class Comparison:
     @property
     def shown(self) -> bool:
         """Whether a difference is claimed: enough seeds and groups, and the corrected p-value is below 5 %."""
-        enough = self.seeds >= FEWEST_SEEDS and self.groups >= FEWEST_GROUPS
-        return enough and not self.identical and self.p_holm < 1 - LEVEL
+        return not self.refused and self.p_holm < 1 - LEVEL
+
+    @property
+    def refused(self) -> bool:
+        """Whether there is too little for a verdict: then neither an interval nor a p-value means what it says."""
+        return self.seeds < FEWEST_SEEDS or self.groups < FEWEST_GROUPS or self.identical
 
     @property
     def gain(self) -> float:
@@ -123,7 +129,8 @@ def _compare(scores: SettingScores, arm: int, reference: int, groups: Mapping[st
         )
     contributions = scores.grouped(groups)
     differences = contributions[arm, both] - contributions[reference, both]
-    found = interval(differences)
+    squares = _moderated(scores, contributions, arm, reference, mean_squares(differences))
+    found = interval(differences, squares=squares)
     ranked = group_differences(scores, arm, reference, groups)
     standardised = standardised_difference(differences.mean(axis=0))
     sign = scores.metric.sign
@@ -145,11 +152,32 @@ def _compare(scores: SettingScores, arm: int, reference: int, groups: Mapping[st
         wilcoxon_holm=1.0,
         rank_biserial=sign * rank_biserial(ranked),
         standardised=None if standardised is None else sign * standardised,
-        squares=mean_squares(differences),
+        squares=squares,
         needed=SampleSize(float(found.estimate)),
         identical=_same(scores.values[arm, both], scores.values[reference, both]),
         comparisons=1,
     )
+
+
+def _moderated(
+    scores: SettingScores, contributions: np.ndarray, arm: int, reference: int, own: MeanSquares
+) -> MeanSquares:
+    """The pair's mean squares, that of the seeds moderated by the losses that were trained with the same seeds.
+
+    Losses count once: two decisions of the same weights share their seeds' luck, so the pool is of one decision. An arm
+    that lacks seeds of the reference stands on its own, and is not in the pool of the others; nor is one that is much
+    less stable than they are.
+    """
+    decisions = [scores.decision_of.get(name, "") for name in scores.arms]
+    seeds = scores.present[reference]
+    whole = (scores.present | ~seeds).all(axis=1)
+    if decisions[arm] != decisions[reference] or not whole[arm] or seeds.sum() < FEWEST_SEEDS:
+        return own
+    pool = [at for at, decision in enumerate(decisions) if whole[at] and decision == decisions[reference]]
+    found = seed_pool(contributions[pool][:, seeds].mean(axis=-1), own.groups)
+    if found.stands_out[pool.index(arm)] or found.stands_out[pool.index(reference)]:
+        return own
+    return moderated(own, float(found.square), int(found.arms))
 
 
 def group_differences(

@@ -6,9 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 from scipy import stats
+from scipy.optimize import brentq
 from scipy.special import ndtr, stdtrit
 
-from sizewise.study.statistics.components import Components, MeanSquares, components
+from sizewise.study.statistics.components import Components, MeanSquares, components, seed_degrees
 from sizewise.study.statistics.critical_value import combined_t
 
 POWER = 0.8
@@ -49,7 +50,7 @@ def sample_size(squares: MeanSquares, *, difference: float, comparisons: int = 1
         return SampleSize(difference)
     level = 0.05 / comparisons
     usual, fewest, most = seeds_range(squares, difference, level=level)
-    by_groups = groups_needed(components(squares), difference, seeds=squares.seeds, level=level)
+    by_groups = groups_needed(components(squares), difference, seeds=squares.seeds, level=level, arms=squares.arms)
     return SampleSize(difference, usual, fewest, most, by_groups)
 
 
@@ -58,41 +59,74 @@ def seeds_range(
 ) -> tuple[int | None, int | None, int | None]:
     """The number of seeds for the usual, a smaller and a larger variance of the seeds; see ``SampleSize``."""
     usual, fewest, most = (
-        seeds_needed(components(squares, luck=luck), difference, groups=squares.groups, level=level)
+        seeds_needed(components(squares, luck=luck), difference, groups=squares.groups, level=level, arms=squares.arms)
         for luck in (0.5, 0.75, 0.25)
     )
     return usual, fewest, most
 
 
-def seeds_needed(parts: Components, difference: float, *, groups: int, level: float = 0.05) -> int | None:
+def seeds_needed(
+    parts: Components, difference: float, *, groups: int, level: float = 0.05, arms: int = 2
+) -> int | None:
     """The smallest number of seeds that shows the difference with 80 % chance; None: more than 200."""
-    return _smallest(lambda seeds: power(parts, difference, seeds=seeds, groups=groups, level=level), 2, MOST_SEEDS)
+
+    def chance(seeds: int) -> float:
+        return power(parts, difference, seeds=seeds, groups=groups, level=level, arms=arms)
+
+    return _smallest(chance, 2, MOST_SEEDS)
 
 
-def groups_needed(parts: Components, difference: float, *, seeds: int, level: float = 0.05) -> int | None:
+def groups_needed(
+    parts: Components, difference: float, *, seeds: int, level: float = 0.05, arms: int = 2
+) -> int | None:
     """The smallest number of groups from 10 on that shows it with 80 % chance; None: more than 100,000."""
-    return _smallest(lambda groups: power(parts, difference, seeds=seeds, groups=groups, level=level), 10, MOST_GROUPS)
+
+    def chance(groups: int) -> float:
+        return power(parts, difference, seeds=seeds, groups=groups, level=level, arms=arms)
+
+    return _smallest(chance, 10, MOST_GROUPS)
 
 
-def power(parts: Components, difference: float, *, seeds: int, groups: int, level: float = 0.05) -> float:
+def smallest_difference(parts: Components, *, seeds: int, groups: int, level: float = 0.05, arms: int = 2) -> float:
+    """The difference that so many seeds and groups show with 80 % chance.
+
+    >>> few = smallest_difference(Components(1e-4, 4e-3, 9e-3), seeds=3, groups=60, arms=4)
+    >>> round(power(Components(1e-4, 4e-3, 9e-3), few, seeds=3, groups=60, arms=4), 3)
+    0.8
+    """
+
+    def missing(difference: float) -> float:
+        return power(parts, difference, seeds=seeds, groups=groups, level=level, arms=arms) - POWER
+
+    high = 1e-6
+    while missing(high) < 0:
+        high *= 2
+    return float(brentq(missing, 0, high)) if missing(0.0) < 0 else 0.0
+
+
+def power(
+    parts: Components, difference: float, *, seeds: int, groups: int, level: float = 0.05, arms: int = 2
+) -> float:
     """The chance that ``interval`` shows a difference at ``level``, in the right direction.
 
     The estimate is normal with variance σ_S²/S + σ_G²/G + σ_E²/(S G), the seeds' mean square is (G σ_S² + σ_E²)
-    χ²_(S−1) / (S − 1), and the other mean squares are at their expectation; the mean over 400 values of χ².
+    χ²_ν / ν, and the other mean squares are at their expectation; the mean over 400 values of χ². Its degrees ν grow
+    with the number of ``arms`` that the study trains, as in ``seed_degrees``.
     """
+    degrees = seed_degrees(seeds, arms)
     seed_square = groups * parts.seed + parts.noise
     group_square = seeds * parts.group  # without the noise
     total = seed_square + group_square
     if total == 0:
         return 1.0
-    observed = seed_square * _chi_square(seeds - 1) / (seeds - 1) + group_square
-    of_seeds, of_groups = stdtrit(np.array([seeds - 1.0, groups - 1.0]), 1 - level / 2)
+    observed = seed_square * _chi_square(degrees) / degrees + group_square
+    of_seeds, of_groups = stdtrit(np.array([degrees, groups - 1.0]), 1 - level / 2)
     critical = combined_t(1 - group_square / observed, of_seeds, of_groups) * np.sqrt(observed / total)
     return float(ndtr(abs(difference) / np.sqrt(total / (seeds * groups)) - critical).mean())
 
 
 @lru_cache(maxsize=256)
-def _chi_square(degrees: int) -> np.ndarray:
+def _chi_square(degrees: float) -> np.ndarray:
     return stats.chi2.ppf((np.arange(400) + 0.5) / 400, degrees)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sizewise.study.statistics.paired import FEWEST_GROUPS, Comparison
+from sizewise.study.statistics.paired import FEWEST_GROUPS, FEWEST_SEEDS, Comparison
 from sizewise.study.statistics.sample_size import MOST_GROUPS, MOST_SEEDS
 
 BETTER, WORSE, NOT_SHOWN, ONE_SEED, TOO_FEW_CASES, IDENTICAL = (
@@ -49,7 +49,7 @@ def _kind(c: Comparison) -> str:
         return IDENTICAL
     if c.groups < FEWEST_GROUPS:
         return TOO_FEW_CASES
-    if c.seeds < 2:
+    if c.seeds < FEWEST_SEEDS:
         return ONE_SEED
     if c.shown:
         return BETTER if c.gain > 0 else WORSE
@@ -99,8 +99,7 @@ def _more_seeds(c: Comparison) -> str:
 def _one_seed(c: Comparison) -> str:
     return (
         f"one seed cannot separate {c.arm} from luck: run at least 3. On these {c.groups} {_word(c)}s this run of "
-        f"{c.arm} scores {_size(c, signed=True)} against this run of {c.reference} (95 % interval over {_word(c)}s "
-        "alone, for these two trained networks)."
+        f"{c.arm} scores {_number(c.estimate, c, signed=True)} {c.metric.difference} against this run of {c.reference}."
     )
 
 
@@ -133,9 +132,10 @@ def _size(c: Comparison, *, signed: bool = False) -> str:
 
 
 def _number(value: float, c: Comparison, *, signed: bool = False) -> str:
-    """Enough digits that the smaller end of the interval is not lost, and no minus zero."""
+    """Enough digits that the smaller end of the interval, where one is shown, is not lost, and no minus zero."""
     scaled = value * c.metric.scale
-    ends = [abs(end) * c.metric.scale for end in (c.low, c.high, c.estimate) if end]
+    shown = (c.estimate,) if c.refused else (c.low, c.high, c.estimate)
+    ends = [abs(end) * c.metric.scale for end in shown if end]
     digits = 1 if not ends or min(ends) >= 0.05 else 2 if min(ends) >= 0.005 else 3
     text = f"{scaled:{'+' if signed else ''}.{digits}f}"
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")

@@ -1,11 +1,12 @@
 """From the long table to arrays: one number per loss, seed and case, whose mean over cases is the reported score."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sizewise.errors import BadInput
+from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.metrics.registry import Metric, find_metric
 from sizewise.study.results import Results
 from sizewise.study.row_labels import Labels, label_rows
@@ -26,6 +27,7 @@ class SettingScores:
         values: (A, S, C, K); NaN: no value (true negative), or the run is missing.
         present: (A, S) whether the run is there.
         notes: what was left out, as sentences.
+        decision_of: by arm, how its labels were decided; empty: all alike.
     """
 
     data: str
@@ -38,6 +40,7 @@ class SettingScores:
     values: np.ndarray
     present: np.ndarray
     notes: tuple[str, ...] = ()
+    decision_of: Mapping[str, str] = field(default_factory=dict)
 
     def arm(self, name: str) -> int:
         """The position of an arm, or a sentence that lists them."""
@@ -147,7 +150,12 @@ def arrange(
     values.flat[places] = np.abs(results.value[rows]) if how.signed else results.value[rows]
     filled.flat[places] = True
     present = np.asarray(filled.any(axis=(2, 3)))
-    scores = SettingScores(data, model, how, arms, seeds, cases, tuple(class_ids.tolist()), values, present)
+    decisions = {name: labels.arms[arm].decision or ARGMAX for name, arm in zip(arms, used, strict=True)}
+    scores = SettingScores(
+        data, model, how, arms, seeds, cases, tuple(class_ids.tolist()), values, present, decision_of=decisions
+    )
+    if _has_folds(columns["run"].codes[rows], arm_of * len(seeds) + seed_of):
+        scores = _whole_seeds(scores, filled)
     return _complete(scores, filled)
 
 
@@ -176,9 +184,33 @@ def _refuse_twice(results: Results, rows: np.ndarray, places: np.ndarray) -> Non
         )
 
 
+def _has_folds(runs: np.ndarray, of: np.ndarray) -> bool:
+    """Whether some arm and seed has several runs: those of a cross-validation, each with the cases that it tested."""
+    pairs = np.unique(np.stack([of, runs]), axis=1)
+    return len(pairs[0]) > len(np.unique(pairs[0]))
+
+
+def _whole_seeds(scores: SettingScores, filled: np.ndarray) -> SettingScores:
+    """A seed is a complete set of folds; one that lacks some, as in a study that goes on, is left out."""
+    in_run = np.asarray(filled.any(axis=3))
+    whole = scores.present & (in_run == in_run.any(axis=(0, 1))).all(axis=-1)
+    if not whole.any() or (whole == scores.present).all():
+        return scores
+    parts = [
+        f"{arm} seed {seed}"
+        for arm, row in zip(scores.arms, scores.present & ~whole, strict=True)
+        for seed, left in zip(scores.seeds, row, strict=True)
+        if left
+    ]
+    listed = ", ".join(parts[:6]) + (f" and {len(parts) - 6} more" if len(parts) > 6 else "")
+    values = np.where(whole[:, :, None, None], scores.values, np.nan)
+    note = f"seeds whose folds are not all there are left out: {listed}."
+    return replace(scores, values=values, present=whole, notes=(*scores.notes, note))
+
+
 def _complete(scores: SettingScores, filled: np.ndarray) -> SettingScores:
     """Keep the cases that every run has, and the classes that every run has a value for."""
-    present, notes = scores.present, []
+    present, notes = scores.present, list(scores.notes)
     in_run = np.asarray(filled.any(axis=3))
     shared = np.asarray(in_run[present].all(axis=0))
     if not shared.all():
