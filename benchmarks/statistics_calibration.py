@@ -78,6 +78,18 @@ PLANS = {  # name: (cases, shift of one loss, what differs)
 PILOTS = 500
 REPLICATES = 4096  # half of what a verdict takes, which changes a share by less than its standard error
 LIBRARIES = ("sizewise", "numpy", "scipy")
+SHOWN = {  # in the docs
+    "claims": "claims %",
+    "coverage": "coverage %",
+    "coverage_of_difference": "of a difference %",
+    "power": "power %",
+    "half_width": "±",
+    "own_claims": "pair alone: claims %",
+    "own_power": "power %",
+    "own_half_width": "±",
+    "plain_bootstrap_claims": "plain bootstrap: claims %",
+    "wilcoxon_claims": "Wilcoxon claims %",
+}
 
 
 def draw(rng, studies, losses, seeds, cases, *, shift=0.0, **changes):
@@ -326,12 +338,59 @@ def predictions(pilots, difference, wanted):
     return np.array(seeds), np.array(holds)
 
 
+def read_table(path):
+    """By study, its sizes and its quantities."""
+    found = {}
+    with path.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            _, quantities = found.setdefault(row["study"], ((row["seeds"], row["cases"], row["losses"]), {}))
+            quantities[row["quantity"]] = float(row["value"])
+    return found
+
+
+def page_tables(path):
+    """The tables of docs/statistics.md, as Markdown; the studies whose sizes are drawn come first."""
+    found = read_table(path)
+    levels = [name for name, (_, values) in found.items() if "claims" in values]
+    levels.sort(key=lambda name: name != "drawn")
+    lines = ["| study | seeds | cases | losses | " + " | ".join(SHOWN.values()) + " |", "|---" * (4 + len(SHOWN)) + "|"]
+    for name in levels:
+        sizes, values = found[name]
+        cells = (size.replace("-", " to ") for size in sizes)
+        lines.append(f"| {name} | {' | '.join(cells)} | {' | '.join(f'{100 * values[key]:.1f}' for key in SHOWN)} |")
+    plans = {name: (sizes, values) for name, (sizes, values) in found.items() if "seeds_true" in values}
+    lines += ["", "| study | cases | true difference | true | formula |", "|---|---|---|---|---|"]
+    for name, (sizes, values) in plans.items():
+        number = f"{values['seeds_true']:g} | {values['seeds_from_true_variances']:g}"
+        lines.append(f"| {name} | {sizes[1]} | {100 * values['difference']:.1f} | {number} |")
+    lines += ["", "| pilot | prediction | within 30 % | if not shown | difference known | within 30 % | range holds |"]
+    lines.append("|---" * 7 + "|")
+    for name, (_, values) in plans.items():
+        for pilot in (3, 5, 10):
+            of = {key.removeprefix(f"pilot{pilot}_"): value for key, value in values.items()}
+            middle = f"{counted(of['quarter'])}, {counted(of['three_quarters'])}"
+            cells = [f"{counted(of['median'])} [{middle}]", f"{100 * of['within_30']:.0f} %"]
+            cells += [counted(of["median_if_not_shown"]), counted(of["median_known_difference"])]
+            cells += [f"{100 * of[f'{key}_known_difference']:.0f} %" for key in ("within_30", "range_holds")]
+            lines.append(f"| {name}, {pilot} seeds | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def counted(seeds):
+    """A number of seeds; those beyond what is planned for have no number."""
+    return ">200" if np.isinf(seeds) else f"{seeds:g}"
+
+
 def main():
     """Run all simulations and write one long table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=2000, help="simulated studies per setting")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "statistics-calibration.csv")
+    parser.add_argument("--tables", action="store_true", help="print the tables of the docs from --out, and stop")
     options = parser.parse_args()
+    if options.tables:
+        print(page_tables(options.out))
+        return
     began = time.process_time()
     rows = []
     for index, (name, (seeds, cases, losses, changes)) in enumerate(STUDIES.items()):

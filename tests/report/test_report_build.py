@@ -1,3 +1,4 @@
+import csv
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -242,6 +243,10 @@ def test_label_maps_from_elsewhere_get_the_same_report(tmp_path):
     assert "90.00" in text  # near: 9 of 10 columns overlap, 2·90 / (100 + 100)
     assert "60.00" in text  # far: 6 of 10
     assert "3 cases are too few to compare far with near" in text
+    (row,) = csv.DictReader((out / "tables" / "comparisons.csv").read_text().splitlines())
+    assert [row[name] for name in ("95 % interval", "p (Holm)", "Wilcoxon p (Holm)", "seeds needed")] == ["–"] * 4
+    (row,) = csv.DictReader((out / "figures" / "differences.csv").read_text().splitlines())
+    assert [row[name] for name in ("low", "high", "p", "p_holm")] == [""] * 4
     assert CliRunner().invoke(make_app(), ["report", str(out)]).exit_code == 0  # again from what was saved
 
 

@@ -8,8 +8,12 @@ from sizewise.study.outlook_sentences import outlook_sentences
 
 
 def show_outlook(found: Iterable[Outlook]) -> None:
-    """A line for each data set and network, and below it what it can show."""
+    """The notes of each data set, a line for it with its network, and below it what the study can show."""
+    told: set[str] = set()
     for one in found:
+        for note in (note for note in one.notes if note not in told):
+            print(f"note: {in_flags(note)}")
+        told.update(one.notes)
         first, *rest = outlook_sentences(one)
         print(in_flags(first))
         for sentence in rest:

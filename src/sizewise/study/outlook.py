@@ -48,6 +48,7 @@ class Outlook:
         finished: how many of them are done.
         run_seconds: that a finished run took, in the middle; None: none is finished.
         memory_mib: that a run took at most; None: not known.
+        notes: of the data set, such as how its cases are grouped.
     """
 
     data: str
@@ -65,6 +66,7 @@ class Outlook:
     finished: int = 0
     run_seconds: float | None = None
     memory_mib: float | None = None
+    notes: tuple[str, ...] = ()
 
     def smallest(self, *, seeds: int = 0, groups: int = 0) -> float | None:
         """The smallest difference that is shown in 80 % of such studies; None: nothing can be concluded at all."""
@@ -110,6 +112,7 @@ def look_ahead(runs: Sequence[PlannedRun], folder: Path) -> list[Outlook]:
                 finished=len(done),
                 run_seconds=float(np.median([run_status(one).seconds for one in done])) if done else None,
                 memory_mib=max(_memory(done), default=None),
+                notes=of[0].dataset.notes,
             )
         )
     return found
