@@ -55,7 +55,10 @@ WRONG = {
     "model": (["--model", "r50-fnp"], "there is no model 'r50-fnp'. Did you mean 'r50-fpn'"),
     "recipe": (["--recipe", "polyps"], "--recipe must be one of .* Did you mean 'polyp'"),
     "schedule": (["--schedule", "step"], "--schedule must be one of constant, plateau, poly, poly-step, got 'step'"),
-    "augment": (["--augment", "mixup"], "--augment must be one of none, flip, picture, street, volume, got 'mixup'"),
+    "augment": (
+        ["--augment", "mixup"],
+        "--augment must be one of none, flip, picture, any-way-up, street, volume, got 'mixup'",
+    ),
     "size": (["--size", "16"], r"--size must have 2 numbers for 2D data, got 1: \(16,\)"),
     "size words": (["--size", "big"], "--size must be numbers as 352x352, or the word stored, got 'big'"),
     "patch": (

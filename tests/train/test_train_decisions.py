@@ -213,7 +213,7 @@ def test_volumes_and_overlapping_regions(tmp_path):
 def test_the_background_of_a_decision_is_what_the_task_does_not_score():
     images = {"a": np.zeros((1, 4, 4), np.uint8)}
     usual = memory_dataset(images, {}, classes=("background", "a", "b"))
-    streets = memory_dataset(images, {}, classes=("road", "car", "tree"), ignore_index=255)
+    streets = memory_dataset(images, {}, classes=("road", "car", "tree"), background=False)
     task = {
         name: make_task(RunConfig(data="x"), one, Split((), (), ())) for name, one in (("u", usual), ("s", streets))
     }
