@@ -10,7 +10,7 @@ from sizewise.errors import RunFailed
 from sizewise.metrics.cases_csv import read_cases
 from sizewise.train.run_folder import locked
 
-TINY = ["--setting", "epochs=1", "--setting", "steps_per_epoch=1", "--setting", "batch_size=2", "--device", "cpu"]
+TINY = ["--epochs", "1", "--steps-per-epoch", "1", "--batch-size", "2", "--device", "cpu"]
 
 
 def compare(folder, *arguments):

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from sizewise.cli.derived_options import engine_options, takes
+from sizewise.cli.derived_options import engine_options, shared_options, takes
 from sizewise.study.engines.engine import ENGINES
 
 
-@takes(after=engine_options())
+@takes(after=[*shared_options(), *engine_options()])
 def command(
     data: Annotated[str, typer.Option(help="data sets, separated by commas: folders, or synthetic")] = "",
     losses: Annotated[str, typer.Option(help="as CE,Dice,RCE; see `sizewise losses`")] = "",
@@ -21,18 +21,15 @@ def command(
         str, typer.Option(help="as argmax,dice: each from the same weights, also of a study that is finished")
     ] = "",
     reference: Annotated[str, typer.Option(help="the loss that others are compared with (default: the first)")] = "",
-    groups: Annotated[str, typer.Option(help="cases that belong together: a pattern, as patient\\d+, or a CSV")] = "",
-    split: Annotated[str, typer.Option(help="a CSV with the columns case and subset")] = "",
-    test_share: Annotated[float | None, typer.Option(help="of all labelled cases, drawn by whole groups")] = None,
-    folds: Annotated[int, typer.Option(help="cross-validation: every case is tested once, a run per fold")] = 0,
-    study: Annotated[Path | None, typer.Option(help="a YAML file with these and `settings:`")] = None,
-    setting: Annotated[list[str] | None, typer.Option(help="of every run, as epochs=20 or size=352x352")] = None,
+    study: Annotated[
+        Path | None, typer.Option(help="a YAML file with these, and what every run shares as `settings:`")
+    ] = None,
     out: Annotated[Path, typer.Option(help="the study folder; a study there is continued or added to")] = Path("study"),
     engine: Annotated[str, typer.Option(help=f"what carries out the runs: {' or '.join(ENGINES)}")] = "local",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="say what the study can show, and stop there")] = False,
-    **engine_given: Any,
+    **more: Any,
 ) -> None:
     """Compare losses: run all of them with several seeds under one protocol, and report what can be concluded."""
     from sizewise.cli.command_line import command_line
@@ -45,11 +42,13 @@ def command(
     from sizewise.study.study_words import parse_study
     from sizewise.train.config import Runtime
     from sizewise.train.datasets import OpenDatasets
+    from sizewise.train.setting_words import setting_types
     from sizewise.wording import counted
 
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda, got {device!r}.")
-    split_settings = {"groups": groups, "split": split, "test_share": test_share, "folds": folds}
+    chosen = {name: value for name, value in more.items() if value is not None}
+    settings = {name: chosen.pop(name) for name in list(chosen) if name in setting_types()}
     given = {
         "data": data,
         "losses": losses,
@@ -59,7 +58,7 @@ def command(
         "models": models,
         "decisions": decisions,
         "reference": reference,
-        "settings": (*(setting or ()), *(f"{name}={value}" for name, value in split_settings.items() if value)),
+        "settings": tuple(f"{name}={value}" for name, value in settings.items()),
     }
     config, datasets = parse_study(given, study), OpenDatasets()
     show_outlook(outlook(config, folder=out, datasets=datasets))
@@ -71,7 +70,7 @@ def command(
         datasets=datasets,
         command=command_line(),
         runtime=Runtime(accelerator=device, save_seconds=save_seconds),  # type: ignore[arg-type]
-        engine=make_engine(engine, {name: value for name, value in engine_given.items() if value is not None}),
+        engine=make_engine(engine, chosen),
     )
     if outcome.elsewhere:
         busy = counted(len(outcome.elsewhere), "run is", "runs are")

@@ -21,6 +21,13 @@ def setting_options() -> list[inspect.Parameter]:
     return [option(name, plain_type(kind), helps[name]) for name, kind in setting_types().items()]
 
 
+def shared_options() -> list[inspect.Parameter]:
+    """The options of ``train`` that all runs of a study share: those that it does not list values of."""
+    from sizewise.study.study_words import OWN
+
+    return [one for one in setting_options() if one.name not in OWN]
+
+
 def engine_options() -> list[inspect.Parameter]:
     """The options of all engines of studies; each is handed to the one that is chosen."""
     from sizewise.study.engines.engine import ENGINES, engine_class

@@ -75,12 +75,4 @@ def _flag(found: re.Match[str], options: dict[str, str]) -> str:
     flag = options.get(name) or options.get(ALIASES.get(name, ""))
     if flag is not None:
         return flag.strip() if value is None or flag.endswith(" ") else f"{flag} {value}"
-    if "setting" in options and _is_setting(name):
-        return f"--setting {name}" if value is None else f"--setting {name}={value}"
     return found[0]
-
-
-def _is_setting(name: str) -> bool:
-    from sizewise.train.config import RunConfig
-
-    return name in RunConfig.__dataclass_fields__
