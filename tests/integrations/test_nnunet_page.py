@@ -5,17 +5,13 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-import nibabel
-import numpy as np
-import torch
 from nnunet_trainers import build
 
-import sizewise as sw
 from sizewise.integrations.nnunet.names import read_name
 from sizewise.integrations.nnunet.settings import SETTINGS, Settings, variable
 
 PAGE = (Path(__file__).parents[2] / "docs" / "nnunet.md").read_text()
-DECIDE, AMOS, CUSTOM = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+AMOS, CUSTOM = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
 def test_every_trainer_on_the_page_is_one():
@@ -41,23 +37,6 @@ def test_the_trainer_of_another_loss(tmp_path, monkeypatch):
     assert trainer.settings == Settings(epochs=250)
     assert trainer.num_epochs == 250
     assert "Tversky(alpha=0.3, beta=0.7, classes='foreground')" in repr(trainer._build_loss())
-
-
-def test_deciding_a_folder_of_saved_probabilities(tmp_path):
-    """As nnU-Net saves them: (K, z, y, x) beside a label map (x, y, z)."""
-    p = torch.randn(3, 4, 5, 6, generator=torch.Generator().manual_seed(0)).softmax(0)
-    affine = np.diag([0.7, 0.8, 3.0, 1.0])
-    (tmp_path / "predicted").mkdir()
-    np.savez_compressed(tmp_path / "predicted" / "case_1.npz", probabilities=p.numpy())
-    argmax = p.argmax(0).numpy().transpose().astype(np.uint8)
-    nibabel.save(nibabel.Nifti1Image(argmax, affine), tmp_path / "predicted" / "case_1.nii.gz")
-    space = {}
-    exec(DECIDE, space)
-    space["decide_folder"](tmp_path / "predicted", tmp_path / "decided")
-    found = nibabel.load(tmp_path / "decided" / "case_1.nii.gz")
-    np.testing.assert_allclose(found.affine, affine, rtol=1e-6)
-    wanted = sw.decide(p[None], given="probabilities")[0].numpy()
-    assert np.array_equal(np.asarray(found.dataobj).transpose(), wanted)
 
 
 def test_the_split_of_amos(tmp_path, monkeypatch):

@@ -24,9 +24,11 @@ def command(
         print(trainer_folder() if name is None else resolve(name)[0])
         return
     from sizewise.cli.show import show_next, show_table
+    from sizewise.integrations.nnunet.settings import DECISION_VARIABLE
 
     trainers, settings = list(trainer_rows()), list(setting_rows())
     show_table("Trainers: nnUNetv2_train DATASET CONFIGURATION FOLD -tr TRAINER", ["trainer", "trains with"], trainers)
     show_table("Settings: environment variables; the model folder's name tells them", SETTING_COLUMNS, settings)
+    print(f"{DECISION_VARIABLE}=dice (or iou, size) validates once more, with labels decided for that.")
     print(export_line())
     show_next(f"nnUNetv2_train DATASET 3d_fullres 0 -tr {trainers[-2][0]}")
