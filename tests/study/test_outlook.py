@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from data.layouts.cvc_clinicdb import write_cvc_clinicdb
+from data.layouts.idrid import write_idrid
 
 from sizewise.data.cvc_clinicdb import FRAMES
 from sizewise.study.compare import outlook
@@ -16,6 +18,9 @@ from sizewise.study.outlook import TYPICAL, TYPICAL_SOURCE, Outlook, look_at_dat
 from sizewise.study.outlook_sentences import outlook_sentences
 from sizewise.study.statistics.sample_size import power
 from sizewise.study.study_words import parse_study
+from sizewise.train.config import Runtime
+from sizewise.train.resolve import resolve
+from sizewise.train.timed_steps import time_steps
 
 ROOT = Path(__file__).parents[2]
 
@@ -105,3 +110,27 @@ def test_the_guide_shows_what_is_said():
     guide = (ROOT / "docs" / "guides" / "compare-losses.md").read_text(encoding="utf-8")
     for sentence in outlook_sentences(found):
         assert re.sub(r"`seeds=(\d+)`", r"--seeds \1", sentence) in guide
+
+
+def test_a_few_timed_steps_say_how_long_it_will_take():
+    (found,) = outlook(
+        study("synthetic", settings=("epochs=2", "steps_per_epoch=5", "batch_size=2")),
+        folder=Path("nowhere"),
+        timed_on=Runtime(accelerator="cpu"),
+    )
+    assert found.timed
+    assert 0 < found.run_seconds < 600
+    assert found.memory_mib > 50
+    sentence = said(replace(found, run_seconds=90.0, memory_mib=1234.0))
+    assert "By a few timed steps, the steps of a run take 1:30, 1,234 MiB at most: 13:30 for 9 runs" in sentence
+
+
+def test_timed_steps_leave_the_run_as_it_was_and_fit_multi_label_volumes(tmp_path):
+    for data, more in (("synthetic-3d", {}), (str(write_idrid(tmp_path / "idrid")), {"size": (32, 32)})):
+        run = resolve({"data": data, "model": "monai-unet-small", "batch_size": 2, "epochs": 3, **more})
+        before = {name: one.clone() for name, one in run.criterion.state_dict().items()}
+        cost = time_steps(run, Runtime(accelerator="cpu"))
+        per_epoch = -(-len(run.task.split.train) // 2)
+        assert cost.steps == 3 * per_epoch
+        assert cost.training_seconds == pytest.approx(cost.seconds * cost.steps)
+        assert all(torch.equal(one, before[name]) for name, one in run.criterion.state_dict().items())

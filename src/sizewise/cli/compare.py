@@ -61,7 +61,9 @@ def command(
         "settings": tuple(f"{name}={value}" for name, value in settings.items()),
     }
     config, datasets = parse_study(given, study), OpenDatasets()
-    show_outlook(outlook(config, folder=out, datasets=datasets))
+    runtime = Runtime(accelerator=device, save_seconds=save_seconds)  # type: ignore[arg-type]
+    # where nothing is run the time is well spent; else the first run tells soon enough
+    show_outlook(outlook(config, folder=out, datasets=datasets, timed_on=runtime if dry_run else None))
     if dry_run:
         return
     outcome = compare(
@@ -69,7 +71,7 @@ def command(
         folder=out,
         datasets=datasets,
         command=command_line(),
-        runtime=Runtime(accelerator=device, save_seconds=save_seconds),  # type: ignore[arg-type]
+        runtime=runtime,
         engine=make_engine(engine, chosen),
     )
     if outcome.elsewhere:

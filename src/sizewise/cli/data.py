@@ -1,5 +1,6 @@
 """``sizewise data``: recognise a data set, check all of it, and show its cases, classes and region sizes."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ def command(
     ] = None,
 ) -> None:
     """Recognise a data set, check every file of it, and show its cases, classes and region sizes."""
-    from sizewise.cli.data_screen import make_folder, show_dataset, show_findings, write_files
+    from sizewise.cli.data_screen import as_flags, make_folder, show_dataset, show_findings, write_files
     from sizewise.cli.outlook_screen import show_outlook
     from sizewise.data.check import check_dataset
     from sizewise.data.recognise import open_dataset
@@ -48,10 +49,6 @@ def command(
     chosen = SplitOptions(table=split, test_share=test_share, folds=folds)
     result = check_dataset(dataset)
     splits = show_dataset(dataset, result, chosen)
-    if plan and splits:
-        tested = [name for one in splits for name in one.test]
-        show_outlook([look_at_data(dataset, tested, folds=folds)])
-    written = write_files(dataset, result, out) if out is not None else ()
     options = {
         "--name": name,
         "--merge": merge,
@@ -64,6 +61,12 @@ def command(
         "--test-share": test_share,
         "--folds": folds or None,
     }
+    if plan and splits:
+        tested = [name for one in splits for name in one.test]
+        show_outlook([look_at_data(dataset, tested, folds=folds)])
+        study = ["sizewise", "compare", "--data", path, *as_flags(options), "--losses", "CE,DiceCE,RCE", "--seeds", "3"]
+        print(f"  Hours and memory on this machine: {shlex.join([*study, '--dry-run'])}")
+    written = write_files(dataset, result, out) if out is not None else ()
     show_findings(path, result, written, options=options)
     if result.errors:
         raise typer.Exit(2)

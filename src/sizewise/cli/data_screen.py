@@ -145,7 +145,7 @@ def write_files(dataset: Dataset, result: CheckResult, folder: Path) -> tuple[Pa
         raise BadInput(f"--out '{folder}' can't be written to: {error.strerror}.") from error
 
 
-def _as_flags(options: dict[str, object]) -> list[str]:
+def as_flags(options: dict[str, object]) -> list[str]:
     """The options that were given, as ``sizewise train`` spells them."""
     flags: list[str] = []
     for name, value in options.items():
@@ -189,6 +189,6 @@ def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, 
         return
     print("All files are in order." if not warnings else f"No errors; {counted(len(_lines(warnings)), 'warning')}.")
     show_next(
-        shlex.join(["sizewise", "train", "--data", path, *_as_flags(options), "--loss", "RCE"]),
+        shlex.join(["sizewise", "train", "--data", path, *as_flags(options), "--loss", "RCE"]),
         *([] if written else [f"sizewise data {shlex.quote(path)} --out DIR   (the plot, and sizes.csv)"]),
     )

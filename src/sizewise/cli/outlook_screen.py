@@ -1,5 +1,6 @@
 """What a study can show, on the screen before it starts."""
 
+import re
 from collections.abc import Iterable
 
 from sizewise.cli.flags import in_flags
@@ -14,7 +15,12 @@ def show_outlook(found: Iterable[Outlook]) -> None:
         for note in (note for note in one.notes if note not in told):
             print(f"note: {in_flags(note)}")
         told.update(one.notes)
-        first, *rest = outlook_sentences(one)
-        print(in_flags(first))
+        first, *rest = (_as_typed(sentence) for sentence in outlook_sentences(one))
+        print(first)
         for sentence in rest:
-            print(f"  {in_flags(sentence)}", flush=True)
+            print(f"  {sentence}", flush=True)
+
+
+def _as_typed(sentence: str) -> str:
+    """With the flags of this command, and those of compare, which has the seeds."""
+    return re.sub(r"`(seeds)=(\d+)`", r"--\1 \2", in_flags(sentence))

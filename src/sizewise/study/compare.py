@@ -62,11 +62,20 @@ def compare(
     return Outcome(failed, elsewhere)
 
 
-def outlook(config: StudyConfig, *, folder: Path, datasets: OpenDatasets | None = None) -> list[Outlook]:
-    """What the study, with what ``folder`` holds of it already, can show; nothing is written."""
+def outlook(
+    config: StudyConfig, *, folder: Path, datasets: OpenDatasets | None = None, timed_on: Runtime | None = None
+) -> list[Outlook]:
+    """What the study, with what ``folder`` holds of it already, can show; nothing is written.
+
+    Args:
+        config: the study.
+        folder: where it is, or will be.
+        datasets: those that are open already.
+        timed_on: where a few steps are timed, to say how long it will take; None: nowhere.
+    """
     if (folder / "study.json").exists():
         config = read_study(folder).joined(config)
-    return look_ahead(plan_runs(config, datasets), folder)
+    return look_ahead(plan_runs(config, datasets), folder, timed_on=timed_on)
 
 
 def _join(folder: Path, runs: list[PlannedRun]) -> None:

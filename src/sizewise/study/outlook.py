@@ -18,7 +18,9 @@ from sizewise.study.statistics.paired import FEWEST_GROUPS, FEWEST_SEEDS, compar
 from sizewise.study.statistics.sample_size import smallest_difference
 from sizewise.study.statistics.setting_scores import arrange
 from sizewise.study.study_folder import run_status
+from sizewise.train.config import Runtime
 from sizewise.train.run_folder import is_finished
+from sizewise.train.timed_steps import time_steps
 
 # Variances of the difference of two losses in DSC: the usual study of benchmarks/statistics_calibration.py, whose seeds
 # spread as those of the Kvasir-SEG runs in benchmarks/results/quality-h200.csv (0.8 points for one loss).
@@ -46,8 +48,9 @@ class Outlook:
         source: where they come from.
         runs: that the study makes here, and
         finished: how many of them are done.
-        run_seconds: that a finished run took, in the middle; None: none is finished.
+        run_seconds: that a finished run took, in the middle, or that the steps of one would take; None: not known.
         memory_mib: that a run took at most; None: not known.
+        timed: whether both are from a few timed steps.
         notes: of the data set, such as how its cases are grouped.
     """
 
@@ -66,6 +69,7 @@ class Outlook:
     finished: int = 0
     run_seconds: float | None = None
     memory_mib: float | None = None
+    timed: bool = False
     notes: tuple[str, ...] = ()
 
     def smallest(self, *, seeds: int = 0, groups: int = 0) -> float | None:
@@ -77,12 +81,13 @@ class Outlook:
         return smallest_difference(self.parts, seeds=seeds, groups=groups, level=level, arms=self.arms)
 
 
-def look_ahead(runs: Sequence[PlannedRun], folder: Path) -> list[Outlook]:
+def look_ahead(runs: Sequence[PlannedRun], folder: Path, *, timed_on: Runtime | None = None) -> list[Outlook]:
     """What a study can show on each data set with each network.
 
     Args:
         runs: all of the study.
         folder: of the study, which may hold finished runs: then spreads, hours and memory are theirs.
+        timed_on: where a few steps are timed of what has no finished run; None: nowhere.
     """
     settings: dict[tuple[str, str], list[PlannedRun]] = {}
     for run in runs:
@@ -95,6 +100,7 @@ def look_ahead(runs: Sequence[PlannedRun], folder: Path) -> list[Outlook]:
         labelled = [case.name for case in of[0].dataset.cases if case.target]
         done = [folder / "runs" / run.name for run in of if is_finished(folder / "runs" / run.name)]
         parts, source = _spreads(done)
+        cost = time_steps(of[0].run, timed_on) if timed_on is not None and not done else None
         found.append(
             Outlook(
                 data=data,
@@ -110,8 +116,9 @@ def look_ahead(runs: Sequence[PlannedRun], folder: Path) -> list[Outlook]:
                 source=source,
                 runs=len(of),
                 finished=len(done),
-                run_seconds=float(np.median([run_status(one).seconds for one in done])) if done else None,
-                memory_mib=max(_memory(done), default=None),
+                run_seconds=_seconds(done) if cost is None else cost.training_seconds,
+                memory_mib=max(_memory(done), default=None) if cost is None else cost.memory_mib,
+                timed=cost is not None,
                 notes=of[0].dataset.notes,
             )
         )
@@ -160,6 +167,10 @@ def _spreads(done: Sequence[Path]) -> tuple[Components, str]:
         return TYPICAL, TYPICAL_SOURCE
     mean = np.mean([components(one.squares) for one in pairs], axis=0)
     return Components(*map(float, mean)), f"the {len(done)} runs that are finished"
+
+
+def _seconds(done: Sequence[Path]) -> float | None:
+    return float(np.median([run_status(one).seconds for one in done])) if done else None
 
 
 def _memory(done: Sequence[Path]) -> list[float]:

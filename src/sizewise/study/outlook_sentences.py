@@ -67,6 +67,12 @@ def _cost(found: Outlook) -> list[str]:
     if found.run_seconds is None or not left:
         return []
     memory = f", {found.memory_mib:,.0f} MiB at most" if found.memory_mib else ""
+    if found.timed:
+        return [
+            f"By a few timed steps, the steps of a run take {clock(found.run_seconds)}{memory}: "
+            f"{clock(found.run_seconds * left)} for {counted(left, 'run')}, one after another. Reading, validation and "
+            "scores come on top."
+        ]
     return [
         f"A run takes {clock(found.run_seconds)}{memory}: {clock(found.run_seconds * left)} for the "
         f"{counted(left, 'run')} that {'is' if left == 1 else 'are'} left, one after another."

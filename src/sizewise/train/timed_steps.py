@@ -1,0 +1,80 @@
+"""What a run will take, from a few steps on random pixels: one image of the data is read for its shape, no more."""
+
+import math
+import resource
+import time
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+import torch
+
+from sizewise.models.build import size_multiple
+from sizewise.models.padding import pad_to_multiple
+from sizewise.train.config import Runtime
+from sizewise.train.machine import make_fabric
+from sizewise.train.optimizer import make_optimizer
+from sizewise.train.resolve import ResolvedRun
+from sizewise.train.task import make_model
+
+WARM_UP, TIMED = 1, 3
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """Of one training step.
+
+    Attributes:
+        seconds: the step itself, without reading.
+        memory_mib: at most, of the device, or of this process on a CPU.
+        steps: that the whole training has.
+    """
+
+    seconds: float
+    memory_mib: float
+    steps: int
+
+    @property
+    def training_seconds(self) -> float:
+        """Of all steps; validation and scoring come on top."""
+        return self.seconds * self.steps
+
+
+def time_steps(run: ResolvedRun, runtime: Runtime) -> StepCost:
+    """Time a few steps of a run as it would be trained, in batches of random pixels of the right shape."""
+    config, task = run.config, run.task
+    fabric = make_fabric(config, runtime)
+    device = fabric.device
+    image = task.dataset.reader.image(task.cases(task.split.train[:1])[0]).pixels
+    size = config.patch or config.size or image.shape[1:]
+    shape = (config.batch_size, image.shape[0], *size)
+    untrained = replace(config, encoder_weights="none")  # trained weights take as long, and would have to be fetched
+    model = make_model(untrained, task, in_channels=image.shape[0]).to(device)
+    optimizer = make_optimizer(config, model, captured=False, on_gpu=device.type == "cuda")
+    network, wrapped = fabric.setup(model, optimizer)
+    criterion = deepcopy(run.criterion).to(device)  # the run's own stays where it is
+    images = torch.randn(shape, device=device)
+    channels = (task.out_channels,) if task.sigmoid else ()
+    labels = torch.randint(0, 2 if task.sigmoid else task.out_channels, (shape[0], *channels, *size), device=device)
+    times = []
+    for _ in range(WARM_UP + TIMED):
+        _wait(device)
+        started = time.perf_counter()
+        padded, crop = pad_to_multiple(images, size_multiple(config.model))
+        wrapped.zero_grad()
+        fabric.backward(criterion(network(padded)[crop], labels))
+        wrapped.step()
+        _wait(device)
+        times.append(time.perf_counter() - started)
+    steps = config.steps_per_epoch or math.ceil(len(task.split.train) / config.batch_size)
+    return StepCost(min(times[WARM_UP:]), _memory_mib(device), config.epochs * steps)
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _memory_mib(device: torch.device) -> float:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
