@@ -18,7 +18,7 @@ from sizewise.study.results import read_results
 from sizewise.study.study_folder import open_study, write_groups, write_results
 from sizewise.study.study_words import parse_study
 from sizewise.train.config import Runtime
-from sizewise.train.run import run_columns
+from sizewise.train.run_scores import run_columns
 
 
 def test_cvc_clinicdb_is_compared_over_all_29_sequences(tmp_path):
