@@ -172,6 +172,17 @@ def test_a_phone_need_not_scroll_sideways(page, path):
     assert page.run("document.documentElement.scrollWidth") <= 390
 
 
+def test_on_a_phone_a_first_column_is_read_in_words(page, path):
+    """No cell of it is more than four lines high: a column of single letters was fifteen."""
+    page.open(path, width=390, height=844)
+    heights = page.run(
+        "[...document.querySelectorAll('td.head:first-child')].map(one => one.clientHeight / "
+        "parseFloat(getComputedStyle(one).lineHeight))"
+    )
+    assert len(heights) > 5
+    assert max(heights) < 5
+
+
 def test_on_a_phone_no_name_of_the_radar_is_cut_by_the_edge(page, path):
     page.open(path, width=390, height=844)
     page.run("document.getElementById('tab-3').click(); figuresOnPage.forEach(f => f.node.closest('.off') || f.draw())")
