@@ -8,7 +8,8 @@ PYTEST := $(BIN)/python -m pytest -n 2
 OLDEST := .venv-oldest
 LIBRARY_TESTS := tests/criterion tests/stats tests/terms tests/theory tests/test_losses.py tests/test_deep_supervision.py \
 	tests/test_tiles.py tests/test_distributed.py tests/test_edge_cases.py tests/test_edge_labels.py \
-	tests/test_input_errors.py tests/test_option_errors.py
+	tests/test_input_errors.py tests/test_option_errors.py tests/test_loss_formula.py \
+	tests/decisions/test_decide.py tests/decisions/test_fit_decision.py tests/decisions/test_size_matched.py
 
 .PHONY: demo test test-all test-gpu test-oldest lint bench docs clean
 
