@@ -62,8 +62,8 @@ def command(
     }
     config, datasets = parse_study(given, study), OpenDatasets()
     runtime = Runtime(accelerator=device, save_seconds=save_seconds)  # type: ignore[arg-type]
-    # where nothing is run the time is well spent; else the first run tells soon enough
-    show_outlook(outlook(config, folder=out, datasets=datasets, timed_on=runtime if dry_run else None))
+    here = engine == "local"  # elsewhere steps take another time than on this machine
+    show_outlook(outlook(config, folder=out, datasets=datasets, timed_on=runtime if here else None))
     if dry_run:
         return
     outcome = compare(

@@ -65,8 +65,12 @@ def time_steps(run: ResolvedRun, runtime: Runtime) -> StepCost:
         wrapped.step()
         _wait(device)
         times.append(time.perf_counter() - started)
+    memory_mib = _memory_mib(device)
+    del network, wrapped, model, optimizer, images, labels
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # the runs that follow may share the device
     steps = config.steps_per_epoch or math.ceil(len(task.split.train) / config.batch_size)
-    return StepCost(min(times[WARM_UP:]), _memory_mib(device), config.epochs * steps)
+    return StepCost(min(times[WARM_UP:]), memory_mib, config.epochs * steps)
 
 
 def _wait(device: torch.device) -> None:
