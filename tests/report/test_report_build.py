@@ -123,7 +123,7 @@ def test_another_metric_can_be_what_is_compared(tmp_path):
     """Dice makes every region a fifth too small in these made-up numbers, the others none: its size error is larger."""
     study = make_study(tmp_path, data=("one",), cases=24, seeds=3, runs=False, losses=("CE", "Dice"))
     page = assemble(study, metric="size_error").page
-    assert page.verdict[0].lead == "Dice is worse than CE."
+    assert page.verdict[0].lead == ("Dice is worse than CE. CE has the best mean, so there is no reason to leave it.")
     assert "points of size error" in page.verdict[0].claims[0]
     table = next(table for table in page.comparison_tables if table.name == "comparisons")
     assert table.columns[2] == "points of size error"
@@ -159,7 +159,7 @@ def test_one_loss_and_one_seed_are_no_comparison(tmp_path):
     alone = assemble(make_study(tmp_path / "a", data=("one",), cases=3, seeds=1, runs=False, losses=("CE",)))
     assert alone.page.verdict[0].lead == "Nothing to compare: CE is the only loss."
     few = assemble(make_study(tmp_path / "b", data=("one",), cases=12, seeds=1, runs=False, losses=("CE", "RCE")))
-    assert few.page.verdict[0].lead == "No loss can be shown to differ from CE."
+    assert few.page.verdict[0].lead == "No loss can be shown to differ from CE."  # and no advice
     assert "One seed cannot separate RCE from luck" in few.page.verdict[0].sentences[0]
 
 

@@ -43,7 +43,31 @@ def verdict_of(title: str, reference: str, found: Sequence[Comparison], *, what:
         for one in spoken
         if one.kind not in (BETTER, WORSE)
     ]
-    return VerdictGroup(title, _lead(better, worse, reference, what), claims, others, CANNOT)
+    lead = f"{_lead(better, worse, reference, what)} {advice(better, reference, found)}".strip()
+    return VerdictGroup(title, lead, claims, others, CANNOT)
+
+
+def advice(better: Sequence[str], reference: str, found: Sequence[Comparison]) -> str:
+    """Which one to take, and how sure that is; nothing where there is too little for a verdict on any.
+
+    Args:
+        better: those that are shown better than the reference.
+        reference: what all are compared with.
+        found: the comparisons.
+    """
+    tested = sorted((one for one in found if not one.refused), key=lambda one: -one.gain)
+    if not tested:
+        return ""
+    top = tested[0]
+    ahead = f"{abs(_points(top.estimate, top)):.1f} {top.metric.difference}"
+    if better:
+        best = next(one.arm for one in tested if one.arm in better)
+        if best == top.arm:
+            return f"Take {best}: it has the best mean too."
+        return f"Take {best}; {top.arm} has the best mean, but is not shown better than {reference}."
+    if top.gain > 0:
+        return f"{top.arm} has the best mean, by {ahead}, which may be luck."
+    return f"{reference} has the best mean, so there is no reason to leave it."
 
 
 def verdict_of_predictions(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGroup:
