@@ -47,6 +47,16 @@ def test_a_sound_data_set_as_a_subprocess(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["Task07_Pancreas"]  # nothing written without --out
 
 
+def test_a_split_that_was_asked_for_and_cannot_be_made_is_an_error(tmp_path, capsys, monkeypatch):
+    root = write_image_folder(tmp_path / "data")
+    for given, sentence in (
+        (("--split", tmp_path / "none.csv"), "there is no file"),
+        (("--folds", "500"), "--folds"),
+    ):
+        code, out, err = run(capsys, monkeypatch, root, *given)
+        assert (code, "Next:" in out, sentence in err) == (2, False, True), err
+
+
 def test_what_many_cases_share_is_one_line(tmp_path, capsys, monkeypatch):
     root = write_image_folder(tmp_path / "data", cases=16)
     for number in range(8):

@@ -43,6 +43,11 @@ def test_the_loss_follows():
         torch.testing.assert_close(criterion.total(terms), wanted)
 
 
+def test_a_factor_is_a_function():
+    with pytest.raises(TypeError, match="factor must be a function of the share of training done, got int"):
+        sw.WeightSchedule(sw.loss("RCE"), 3)
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [

@@ -119,7 +119,7 @@ def test_a_few_timed_steps_say_how_long_it_will_take():
         timed_on=Runtime(accelerator="cpu"),
     )
     assert found.timed
-    assert 0 < found.run_seconds < 600
+    assert found.run_seconds > 0
     assert found.memory_mib > 50
     sentence = said(replace(found, run_seconds=90.0, memory_mib=1234.0))
     assert "By a few timed steps, the steps of a run take 1:30, 1,234 MiB at most: 13:30 for 9 runs" in sentence

@@ -99,6 +99,8 @@ def show_split(dataset: Dataset, result: CheckResult, options: SplitOptions) -> 
         every = [replace(options, fold=fold) for fold in range(options.folds)] or [options]
         splits = [make_split(dataset, one, strata=strata) for one in every]
     except BadInput as error:
+        if options != SplitOptions():  # asked for by the user, so it is his to correct
+            raise
         print(f"split: {in_flags(str(error))}")
         return []
     by_name = {case.name: case for case in dataset.cases}

@@ -35,6 +35,11 @@ class WeightSchedule:
                 f"WeightSchedule: the loss must have a second term, whose weight λ is scheduled, got {criterion!r}. "
                 "Take one as RCE or CrossEntropy() + SizeL1()."
             )
+        if not callable(factor):
+            raise TypeError(
+                f"WeightSchedule: factor must be a function of the share of training done, got {type(factor).__name__}."
+                " For the usual ones use WeightSchedule.ramp, .step or .constant."
+            )
         self.criterion, self.factor = criterion, factor
         self.weights = {name: float(criterion.weights[name]) for name in criterion.weights.names[1:]}
 

@@ -76,6 +76,10 @@ def read_pairs(path: Path, *, name: str, second: str) -> list[tuple[str, str]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(map(str.strip, row))]
+    except FileNotFoundError as error:
+        raise BadInput(
+            f"`{name}`: there is no file '{path}'. Wanted a CSV with the columns case and {second}."
+        ) from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"`{name}`: cannot read '{path}': {error}.") from error
     for number, row in enumerate(rows, start=1):

@@ -17,7 +17,7 @@ def test_the_kernels_of_a_decision_compile_for_a_gpu(classes, tmp_path):
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     done = subprocess.run(
         [sys.executable, str(script), str(classes)],
-        env=environment | {"TRITON_CACHE_DIR": str(tmp_path)},
+        env=environment | {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=300,
