@@ -131,7 +131,7 @@ def test_what_groups_cannot_be_is_said(tmp_path):
         groups_by("patient(", ["patient1"])
     with pytest.raises(BadInput, match=r"finds nothing in the name of b, c \(2 cases of 3\). Every case needs a group"):
         groups_by("a", ["a", "b", "c"])
-    with pytest.raises(BadInput, match=r"`groups`: cannot read '.*nowhere.csv'"):
+    with pytest.raises(BadInput, match=r"`groups`: there is no file '.*nowhere.csv'. Wanted a CSV with"):
         groups_by(str(tmp_path / "nowhere.csv"), ["a"])
     (tmp_path / "groups.csv").write_text("case,group\na,1\n")
     with pytest.raises(BadInput, match=r"has no group for b\. Cases are named as the label maps"):
