@@ -44,6 +44,8 @@ class Case(NamedTuple):
     layout: str = "contiguous"
     fields: str = "every"
     scale: float = 3.0
+    small: tuple[int, ...] | None = None
+    upsample: str | None = None
 
 
 def laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
@@ -65,10 +67,11 @@ def laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
 
 
 def build(case: Case, device: str = "cpu", seed: int = 0) -> tuple:
-    """(logits, target, mask, ignore_index, sigmoid, kinds, parameters)."""
+    """(logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample)."""
     random = torch.Generator().manual_seed(seed)
     images, channels, *spatial = case.shape
-    logits = (torch.randn(case.shape, generator=random) * case.scale).to(getattr(torch, case.dtype))
+    shape = (images, channels, *(case.small or spatial))
+    logits = (torch.randn(shape, generator=random) * case.scale).to(getattr(torch, case.dtype))
     if case.target.startswith("shares"):
         dtype = getattr(torch, case.target.split()[1])
         target = torch.rand(case.shape, generator=random)
@@ -93,14 +96,30 @@ def build(case: Case, device: str = "cpu", seed: int = 0) -> tuple:
     if case.mask:
         groups = channels if case.sigmoid and seed % 2 else 1
         mask = torch.rand(images, groups, *spatial, generator=random) < 0.7
-        dropped = ~mask.expand_as(logits)
-        logits = logits.masked_fill(dropped & (torch.rand(case.shape, generator=random) < 0.5), float("nan"))
+        dropped = ~touched(mask, shape, case.upsample)
+        logits = logits.masked_fill(dropped & (torch.rand(shape, generator=random) < 0.5), float("nan"))
     moved = [laid_out(one.to(device), case.layout) for one in (logits, target)]
     fields = FIELD_SETS[case.fields]
     mask = None if mask is None else laid_out(mask.to(device), case.layout)
     if case.layout == "expanded":  # what was drawn for later images is gone, the mask's NaNs with it
         mask = None if mask is None else mask & torch.isfinite(moved[0]).all(1, keepdim=True)
-    return (*moved, mask, case.ignore_index, case.sigmoid, [int(k) for k, _ in fields], [p for _, p in fields])
+    kinds, parameters = [int(k) for k, _ in fields], [p for _, p in fields]
+    return (*moved, mask, case.ignore_index, case.sigmoid, kinds, parameters, case.upsample)
+
+
+def touched(mask: torch.Tensor, shape: tuple[int, ...], upsample: str | None) -> torch.Tensor:
+    """Which logits a kept pixel touches."""
+    if upsample is None:
+        return mask.expand(shape)
+    cells = torch.ones(shape, dtype=torch.float64, requires_grad=True)
+    enlarged(cells, mask.shape[2:], upsample).mul(mask).sum().backward()
+    return cells.grad > 0
+
+
+def enlarged(logits: torch.Tensor, size, upsample: str) -> torch.Tensor:
+    """What torch makes of small logits."""
+    mode = {1: "linear", 2: "bilinear", 3: "trilinear"}[logits.dim() - 2]
+    return torch.nn.functional.interpolate(logits, tuple(size), mode=mode, align_corners=upsample == "linear-corners")
 
 
 def to_dtype(labels: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -118,9 +137,12 @@ def norm_error(result: torch.Tensor, exact: torch.Tensor) -> float:
     return float((result - exact).norm() / exact.norm().clamp(min=1e-30))
 
 
-def plain_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters, dtype):
+def plain_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample, dtype):
     """The sums as anybody would write them: softmax and one-hot in torch, differentiated by autograd."""
-    z = logits.to(dtype).flatten(2)
+    z = logits.to(dtype)
+    if upsample is not None:
+        z = enlarged(z.nan_to_num(), target.shape[2:], upsample)
+    z = z.flatten(2)
     kept = torch.ones_like(z[:, :1], dtype=torch.bool) if mask is None else mask.flatten(2)
     y = target.flatten(2)
     if sigmoid:

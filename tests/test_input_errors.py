@@ -62,8 +62,8 @@ INPUTS = {
     "another resolution": (
         call(target=torch.zeros(2, 8, 10, dtype=torch.long)),
         ValueError,
-        "got (2, 8, 10) for logits (2, 3, 4, 5). If the network's output is smaller than the target, upsample the logits "
-        "to its size.",
+        "got (2, 8, 10) for logits (2, 3, 4, 5). Does the network predict at a lower resolution than the target's? Pass "
+        'upsample="linear".',
     ),
     "another batch size": (
         call(target=LABELS[:1]),

@@ -17,7 +17,8 @@ class DeepSupervision(nn.Module):
     """Σ_l w_l · criterion(logits_l, target_l), for outputs from the full resolution (l = 0) downwards.
 
     A label map that is sampled down has other proportions, and small regions vanish from it. Terms that match it pixel
-    by pixel use it as it is; size terms aim at the proportions of the full resolution at every level.
+    by pixel use it as it is; size terms aim at the proportions of the full resolution at every level. With a criterion
+    that has ``upsample``, nothing is sampled down: the logits of every level are interpolated to the target's size.
 
     Args:
         criterion: what each level's loss is.
@@ -68,7 +69,8 @@ class DeepSupervision(nn.Module):
         if isinstance(outputs, Tensor):
             outputs = [outputs]
         weights = self._level_weights(len(outputs))
-        targets, masks = per_level("target", target, outputs), per_level("mask", mask, outputs)
+        full = self.criterion.upsample is not None
+        targets, masks = per_level("target", target, outputs, full), per_level("mask", mask, outputs, full)
         taken: list[Taken] = []
         truth: RegionStats | None = None
         if weights[0] == 0:  # the full resolution is read for its proportions alone
@@ -97,8 +99,8 @@ class DeepSupervision(nn.Module):
         return f"weights={self.weights or '1, 1/2, 1/4, …'}"
 
 
-def per_level(argument: str, given: Any, outputs: Sequence[Tensor]) -> list[Any]:
-    """One target or mask per level, sampled down where only the full resolution was given."""
+def per_level(argument: str, given: Any, outputs: Sequence[Tensor], full: bool) -> list[Any]:
+    """One target or mask per level: where one was given, sampled down, or with ``full`` as it is."""
     if isinstance(given, (list, tuple)):
         if len(given) != len(outputs):
             raise ValueError(
@@ -106,7 +108,7 @@ def per_level(argument: str, given: Any, outputs: Sequence[Tensor]) -> list[Any]
                 f"{len(outputs)} levels."
             )
         return list(given)
-    return [given if given is None else nearest(given, output.shape[2:]) for output in outputs]
+    return [given if given is None or full else nearest(given, output.shape[2:]) for output in outputs]
 
 
 def nearest(values: Tensor, spatial: Sequence[int]) -> Tensor:

@@ -72,6 +72,7 @@ def loss(
     temperature: float | None = None,
     target: Any = None,
     pixels: str | None = None,
+    upsample: str | None = None,
 ) -> Loss:
     """A loss by name, with its defaults.
 
@@ -95,6 +96,7 @@ def loss(
         temperature: τ of size terms.
         target: known proportions for size terms.
         pixels: ``"valid"`` or ``"all"``, for size terms with known proportions.
+        upsample: ``"linear"`` or ``"linear-corners"``, for logits smaller than the target; see :class:`Loss`.
 
     >>> import sizewise as sw
     >>> sw.loss("RCE")
@@ -138,12 +140,12 @@ def loss(
         assert named.weight is not None
         second = _make(named.second, named.second_options | given)
         made = made + (named.weight if weight is None else weight) * second
-    return Loss(made, ignore_index=ignore_index, activation=activation)
+    return Loss(made, ignore_index=ignore_index, activation=activation, upsample=upsample)
 
 
 def _written(formula: str, given: dict[str, Any]) -> Loss:
     """A loss that is written down says everything but how its input is read."""
-    reading = {option: given[option] for option in ("ignore_index", "activation")}
+    reading = {option: given[option] for option in ("ignore_index", "activation", "upsample")}
     others = [option for option, value in given.items() if option not in ("name", *reading) and value is not None]
     if others:
         raise TypeError(

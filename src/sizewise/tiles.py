@@ -9,7 +9,6 @@ from torch import Tensor
 from sizewise.criterion.criterion import Criterion
 from sizewise.criterion.plain_step import evaluate
 from sizewise.criterion.snapshot import Snapshot
-from sizewise.stats.inputs import prepare
 from sizewise.stats.operator import region_gradient, region_sums
 
 Tile = tuple[Any, Tensor] | tuple[Any, Tensor, Tensor]
@@ -33,7 +32,8 @@ def tiled_backward(criterion: Criterion, model: Callable[[Any], Tensor], tiles: 
         The loss, without a graph: ``backward`` has been done.
 
     Random numbers start from the same state in both passes, so that dropout draws the same masks. Layers that change
-    with every call, as batch normalisation in training mode, see each tile twice.
+    with every call, as batch normalisation in training mode, see each tile twice. With ``upsample`` each tile is
+    interpolated by itself: at its borders that is not what the whole image would give.
 
     >>> import torch, sizewise as sw
     >>> net = torch.nn.Conv2d(1, 2, 1)
@@ -82,4 +82,4 @@ def _input(
     if not isinstance(tile, (tuple, list)) or len(tile) not in (2, 3):
         raise ValueError("tiled_backward: each tile must be (input, target) or (input, target, mask).")
     given, target, mask = (*tile, None)[:3]
-    return prepare(snapshot.label, model(given), target, mask, snapshot.ignore_index, snapshot.activation)
+    return snapshot.prepare(model(given), target, mask)

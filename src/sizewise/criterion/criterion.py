@@ -25,6 +25,7 @@ class Criterion(Module, ABC):
 
     ignore_index: int | None = None
     activation: str = "softmax"
+    upsample: str | None = None
     watches: tuple[Watch, ...] = ()
 
     @property
@@ -70,6 +71,7 @@ class Criterion(Module, ABC):
             ignore_index=self.ignore_index,
             activation=self.activation,
             fields=self.fields,
+            upsample=self.upsample,
         )
 
     def from_stats(self, stats: RegionStats) -> Tensor:

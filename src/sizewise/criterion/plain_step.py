@@ -8,7 +8,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from sizewise.stats.inputs import prepare
 from sizewise.stats.operator import region_gradient, region_sums
 from sizewise.stats.ranks import sum_over_ranks
 from sizewise.stats.region_stats import RegionStats
@@ -57,7 +56,7 @@ class PlainStep:
     ) -> tuple[Tensor, Any, Tensor, tuple[Tensor | None, ...], Any]:
         """See :class:`sizewise.criterion.step.Backend`."""
         snapshot = self.snapshot
-        given = prepare(snapshot.label, logits, target, mask, snapshot.ignore_index, snapshot.activation)
+        given = snapshot.prepare(logits, target, mask)
         with torch.no_grad():
             sums = region_sums(*given, *snapshot.reading)
         total, values, kept = evaluate(self.criterion, snapshot.fields, sums, truth, learned, derive)

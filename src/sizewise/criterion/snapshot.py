@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from sizewise.module import Module
 from sizewise.stats import fields as f
 from sizewise.stats.fields import Field
+from sizewise.stats.inputs import prepare
 
 if TYPE_CHECKING:
     from sizewise.criterion.criterion import Criterion
@@ -24,7 +25,7 @@ class Snapshot:
 
     Attributes:
         fields: the sums to take: those of the terms, and those that callbacks asked for.
-        reading: how the operator reads its input: ignore_index, sigmoid, and the fields as numbers.
+        reading: how the operator reads its input: ignore_index, sigmoid, the fields as numbers, and upsample.
         fusible: whether the formula may become a kernel: all that it depends on is seen to change. Ranks must meet in
             every call, and a replica of ``DataParallel`` lives for one call, in which no kernel pays.
         plans: what the kernels prepared for each form of input, without and with size targets from elsewhere.
@@ -51,9 +52,11 @@ class Snapshot:
         asked = (field for watch in criterion.watches for field in watch.fields)
         self.fields: tuple[Field, ...] = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *criterion.fields, *asked)))
         self.ignore_index, self.activation = criterion.ignore_index, criterion.activation
+        self.upsample = criterion.upsample
         self.sigmoid = self.activation == "sigmoid"
         kinds = [int(field.kind) for field in self.fields]
-        self.reading = (self.ignore_index, self.sigmoid, kinds, [field.parameter for field in self.fields])
+        parameters = [field.parameter for field in self.fields]
+        self.reading = (self.ignore_index, self.sigmoid, kinds, parameters, self.upsample)
         self.fusible = (
             not getattr(criterion, "_is_replica", False)
             and "global" not in criterion.scopes
@@ -74,6 +77,10 @@ class Snapshot:
             if len(holder) != length:
                 return False
         return True
+
+    def prepare(self, logits: Any, target: Any, mask: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The input as the operator takes it, checked."""
+        return prepare(self.label, logits, target, mask, self.ignore_index, self.activation, self.upsample)
 
     def learned(self) -> list[Tensor]:
         """The parameters, and the buffers that have become parameters in all but name."""

@@ -11,7 +11,7 @@ from sizewise.criterion.criterion import Criterion
 from sizewise.criterion.term_values import TermValues
 from sizewise.module import Module
 from sizewise.stats.fields import Field
-from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index
+from sizewise.stats.inputs import ACTIVATIONS, check_ignore_index, check_upsample
 from sizewise.stats.region_stats import RegionStats
 
 
@@ -59,6 +59,9 @@ class Loss(Criterion):
         criterion: a term or a sum of terms, as ``CrossEntropy() + 0.1 * Dice()``.
         ignore_index: the label of pixels without a label; ``None`` treats every stray label as an error.
         activation: ``"softmax"`` over the channels, or ``"sigmoid"`` for each.
+        upsample: for logits smaller than the target, as decoders at a quarter of the resolution give: ``"linear"`` is
+            the loss of ``interpolate(logits, size, align_corners=False)``, ``"linear-corners"`` that with ``True``, in
+            value and gradient, without the memory of the full-size logits.
 
     Terms of the same kind are named "Dice", "Dice_2", and so on.
 
@@ -73,7 +76,14 @@ class Loss(Criterion):
     parts: nn.ModuleDict
     weights: Weights
 
-    def __init__(self, criterion: Criterion, *, ignore_index: int | None = None, activation: str = "softmax") -> None:
+    def __init__(
+        self,
+        criterion: Criterion,
+        *,
+        ignore_index: int | None = None,
+        activation: str = "softmax",
+        upsample: str | None = None,
+    ) -> None:
         super().__init__()
         if not isinstance(criterion, Criterion):
             raise TypeError(
@@ -82,8 +92,10 @@ class Loss(Criterion):
             )
         check_ignore_index("Loss", ignore_index)
         check_word("Loss", "activation", activation, ACTIVATIONS)
+        check_upsample("Loss", upsample)
         self.ignore_index = _agreed("ignore_index", ignore_index, criterion.ignore_index, None)
         self.activation = _agreed("activation", activation, criterion.activation, "softmax")
+        self.upsample = _agreed("upsample", upsample, criterion.upsample, None)
         parts: dict[str, nn.Module]
         if isinstance(criterion, Loss):
             parts = dict(criterion.parts.items())
@@ -140,6 +152,11 @@ class Loss(Criterion):
         """The weighted sum as it would be written."""
         return " + ".join(f"{term}" if weight == 1 else f"{weight:g} * {term}" for term, weight in self.pairs())
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How it reads its input."""
+        return {"ignore_index": self.ignore_index, "activation": self.activation, "upsample": self.upsample}
+
     def pairs(self) -> list[tuple[Criterion, float]]:
         """Each term with its weight as it is now."""
         return [(term, float(weight)) for term, weight in zip(self._terms, self.weights, strict=True)]
@@ -150,6 +167,8 @@ class Loss(Criterion):
             options.append(f"ignore_index={self.ignore_index}")
         if self.activation != "softmax":
             options.append(f"activation={self.activation!r}")
+        if self.upsample is not None:
+            options.append(f"upsample={self.upsample!r}")
         return f"Loss({', '.join(options)})"
 
 
@@ -160,15 +179,17 @@ def _as_loss(criterion: Criterion) -> Loss:
 def scaled(criterion: Criterion, factor: float) -> Loss:
     """Every weight times ``factor``."""
     loss = _as_loss(criterion)
-    return _build([(term, old * factor) for term, old in loss.pairs()], loss.ignore_index, loss.activation)
+    return _build([(term, old * factor) for term, old in loss.pairs()], loss.reading)
 
 
 def added(left: Criterion, right: Criterion) -> Loss:
     """The terms of both; they must read their input alike."""
     a, b = _as_loss(left), _as_loss(right)
-    ignore_index = _agreed("ignore_index", a.ignore_index, b.ignore_index, None)
-    activation = _agreed("activation", a.activation, b.activation, "softmax")
-    return _build([*a.pairs(), *b.pairs()], ignore_index, activation)
+    defaults = {"ignore_index": None, "activation": "softmax", "upsample": None}
+    reading = {
+        option: _agreed(option, a.reading[option], b.reading[option], default) for option, default in defaults.items()
+    }
+    return _build([*a.pairs(), *b.pairs()], reading)
 
 
 def _agreed(option: str, left: Any, right: Any, default: Any) -> Any:
@@ -177,7 +198,7 @@ def _agreed(option: str, left: Any, right: Any, default: Any) -> Any:
     return right if left == default else left
 
 
-def _build(parts: list[tuple[Criterion, float]], ignore_index: int | None, activation: str) -> Loss:
+def _build(parts: list[tuple[Criterion, float]], reading: dict[str, Any]) -> Loss:
     """A Loss of several weighted terms, with equal names numbered."""
     named: dict[str, nn.Module] = {}
     weights: dict[str, float] = {}
@@ -187,6 +208,6 @@ def _build(parts: list[tuple[Criterion, float]], ignore_index: int | None, activ
             number += 1
             name = f"{term.label}_{number}"
         named[name], weights[name] = term, weight
-    loss = Loss(parts[0][0], ignore_index=ignore_index, activation=activation)
+    loss = Loss(parts[0][0], **reading)
     loss.parts, loss.weights = nn.ModuleDict(named), Weights(weights)
     return loss

@@ -1,5 +1,6 @@
 """From logits or probabilities to labels that are best for Dice, IoU, sizes or accuracy."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,7 +12,15 @@ from sizewise.decisions.rule import METRICS, RATIOS, Rule, argmax_rule
 from sizewise.decisions.search import Aim, best_rule
 from sizewise.decisions.size_matching import size_matched_rule
 from sizewise.decisions.streaming import Given, Pooled
-from sizewise.stats.inputs import ACTIVATIONS, check_logits, dtype_name, plain, prepare_mask
+from sizewise.stats.inputs import (
+    ACTIVATIONS,
+    check_logits,
+    check_size,
+    check_upsample,
+    dtype_name,
+    plain,
+    prepare_mask,
+)
 from sizewise.stats.reference import compute_dtype
 
 GIVEN = ("logits", "probabilities")
@@ -29,6 +38,8 @@ def decide(
     mask: Tensor | None = None,
     prune: float = 0.5,
     scope: str = "image",
+    upsample: str | None = None,
+    size: Sequence[int] | None = None,
 ) -> Tensor:
     """Labels with the largest expected score, from sums per image and class alone.
 
@@ -46,6 +57,9 @@ def decide(
         mask: bool (N, *S); pixels where it is False count for nothing and become ``background`` (0 for None).
         prune: a class whose largest probability is not above it takes no pixel that argmax did not give it.
         scope: ``"image"`` for scores of each case, ``"batch"`` for scores pooled over all images.
+        upsample: for logits smaller than the labels: ``"linear"`` decides as on ``interpolate(logits, size,
+            align_corners=False)``, ``"linear-corners"`` as with ``True``, without storing it.
+        size: the size of the labels, with ``upsample``; ``mask`` has it too.
 
     Returns:
         Labels (N, *S), int64; for sigmoid (N, C, *S), bool.
@@ -63,7 +77,15 @@ def decide(
     """
     check_options("decide", metric, activation, scope, prune)
     passes = read_input(
-        "decide", logits, mask, activation=activation, given=given, background=background, temperature=temperature
+        "decide",
+        logits,
+        mask,
+        activation=activation,
+        given=given,
+        background=background,
+        temperature=temperature,
+        upsample=upsample,
+        size=size,
     )
     if isinstance(passes, KernelGiven) and metric in RATIOS:
         return passes.best(metric, prune, scope)
@@ -109,6 +131,8 @@ def read_input(
     given: str,
     background: int | None,
     temperature: float,
+    upsample: str | None = None,
+    size: Sequence[int] | None = None,
 ) -> Given:
     """Check the tensors, and say how they are read."""
     check_word(where, "given", given, GIVEN)
@@ -117,7 +141,9 @@ def read_input(
     check_logits(where, values, sigmoid)
     if given == "probabilities":
         check_range(where, values)
-    mask = None if mask is None else prepare_mask(where, mask, values, sigmoid)
+    full = full_size(where, values, upsample, size, given)
+    form = (*values.shape[:2], *full)
+    mask = None if mask is None else prepare_mask(where, mask, values.device, form, sigmoid)
     temperature = check_number(where, "temperature", temperature, minimum=0, exclusive=True)
     if sigmoid:
         background = 0
@@ -135,7 +161,26 @@ def read_input(
         probabilities=given == "probabilities",
         temperature=temperature,
         background=background,
+        upsample=upsample,
+        size=full,
     )
+
+
+def full_size(where: str, values: Tensor, upsample: Any, size: Sequence[int] | None, given: str) -> tuple[int, ...]:
+    """The size of the labels."""
+    check_upsample(where, upsample)
+    if upsample is None:
+        if size is not None:
+            raise ValueError(f'{where}: size={tuple(size)} goes with upsample="linear", which was not given.')
+        return tuple(values.shape[2:])
+    if size is None:
+        raise ValueError(f"{where}: upsample={upsample!r} needs size=, the size of the labels, as (512, 1024).")
+    if given == "probabilities":
+        raise ValueError(
+            f'{where}: upsample interpolates logits, and given="probabilities". Pass the logits, or interpolate the '
+            "probabilities yourself."
+        )
+    return check_size(where, values, (int(one) for one in size), f"size={tuple(size)}")
 
 
 def check_range(where: str, values: Tensor) -> None:

@@ -1,5 +1,6 @@
 """A decision as a module: its options, and what was fitted."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -56,7 +57,15 @@ class Decision(Module):
         self.register_buffer("gain", torch.empty(0, dtype=torch.float64))
         self.register_buffer("threshold", torch.empty(0, dtype=torch.float64))
 
-    def forward(self, logits: Tensor, mask: Tensor | None = None, *, given: str = "logits") -> Tensor:
+    def forward(
+        self,
+        logits: Tensor,
+        mask: Tensor | None = None,
+        *,
+        given: str = "logits",
+        upsample: str | None = None,
+        size: Sequence[int] | None = None,
+    ) -> Tensor:
         """Labels (N, *S), or for sigmoid (N, C, *S); see :func:`decide`."""
         temperature = self.number()
         if not len(self.gain):
@@ -70,6 +79,8 @@ class Decision(Module):
                 mask=mask,
                 prune=self.prune,
                 scope=self.scope,
+                upsample=upsample,
+                size=size,
             )
         passes = read_input(
             "Decision",
@@ -79,6 +90,8 @@ class Decision(Module):
             given=given,
             background=self.background,
             temperature=temperature,
+            upsample=upsample,
+            size=size,
         )
         fitted = (passes.groups, passes.classes)
         if tuple(self.gain.shape) != fitted:

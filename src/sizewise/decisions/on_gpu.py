@@ -43,7 +43,7 @@ class KernelGiven(Given):
         """Room for the labels, and the same with an axis of channels."""
         device = self.values.device
         if self.sigmoid:
-            labels = torch.empty(self.values.shape, dtype=torch.bool, device=device)
+            labels = torch.empty((self.images, self.channels, *self.spatial), dtype=torch.bool, device=device)
             return labels, labels
         labels = torch.empty((self.images, *self.spatial), dtype=torch.int64, device=device)
         return labels, labels.unsqueeze(1)

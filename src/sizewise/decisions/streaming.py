@@ -13,6 +13,8 @@ from torch import Tensor
 from sizewise.decisions.rule import Rule
 from sizewise.stats.chunks import DEVICE_CHUNK, Place, chunks
 from sizewise.stats.reference import compute_dtype
+from sizewise.stats.scratch import Scratch
+from sizewise.stats.upsampling import Enlargement
 from sizewise.stats.workers import map_chunks
 
 Result = TypeVar("Result")
@@ -82,6 +84,8 @@ class Given:
         probabilities: whether ``values`` are probabilities.
         temperature: what logits are divided by.
         background: the class whose score is 0 and that wins ties, or None.
+        upsample: how logits are interpolated, or None.
+        size: the size to which they are.
     """
 
     def __init__(
@@ -93,12 +97,16 @@ class Given:
         probabilities: bool,
         temperature: float,
         background: int | None,
+        upsample: str | None = None,
+        size: tuple[int, ...] = (),
     ) -> None:
         self.values, self.mask = values, mask
         self.sigmoid, self.probabilities, self.temperature = sigmoid, probabilities, temperature
         self.background = background
-        self.images, self.channels, *spatial = values.shape
-        self.spatial = tuple(spatial)
+        self.images, self.channels, *small = values.shape
+        self.upsample = upsample
+        self.spatial = size if upsample is not None else tuple(small)
+        self.enlargement = None if upsample is None else Enlargement(small, size, upsample)
         self.groups, self.classes = (self.channels, 2) if sigmoid else (1, self.channels)
         self.rows = self.images * self.groups
 
@@ -154,7 +162,7 @@ class Given:
         """p of one chunk, (B, K, M); which pixels are valid, (B, M); and log p up to a constant of each pixel."""
         where = (place[0], slice(None), *place[1])
         rows = self._rows(place)
-        values = self.values[where].flatten(2).to(compute_dtype(self.values.dtype))
+        values = self._values(place)
         valid = None
         if self.mask is not None:
             shape = (rows.stop - rows.start, values.shape[-1])
@@ -176,6 +184,15 @@ class Given:
             logs /= self.temperature
         p = logs.exp()
         return p.mul_(p.sum(1, keepdim=True).reciprocal_()), valid, logs
+
+    def _values(self, place: Place) -> Tensor:
+        """Logits or probabilities of one chunk, (B, C, M)."""
+        dtype = compute_dtype(self.values.dtype)
+        if self.enlargement is None:
+            return self.values[(place[0], slice(None), *place[1])].flatten(2).to(dtype)
+        cells = self.enlargement.needed(place[1])
+        small = self.values[(place[0], slice(None), *cells)].to(dtype)
+        return self.enlargement.enlarged(small, place[1], Scratch(dtype, small.device)).flatten(2)
 
     def _places(self) -> list[Place]:
         elements = CHUNK if self.values.device.type == "cpu" else DEVICE_CHUNK

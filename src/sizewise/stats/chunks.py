@@ -10,6 +10,8 @@ LARGEST_CHUNK = 1 << 21
 SMALLEST_CHUNK = 1 << 15
 BINARY_SHARE = 10
 MULTICLASS_SHARE = 6
+# Where the logits are smaller than the target, all threads' buffers together stay below 32 MB.
+UPSAMPLED_CHUNKS = 1 << 20
 # Other devices want long launches; their memory stays flat as well.
 DEVICE_CHUNK = 1 << 24
 

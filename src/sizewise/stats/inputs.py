@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from sizewise.checks import check_word
+from sizewise.stats.upsampling import MOST_AXES, UPSAMPLES
 
 ACTIVATIONS = ("softmax", "sigmoid")
 UNSIGNED_DTYPES = (torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
@@ -14,27 +15,59 @@ FLOAT_DTYPES = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.fl
 
 
 def prepare(
-    where: str, logits: Any, target: Any, mask: Any, ignore_index: Any, activation: str
+    where: str, logits: Any, target: Any, mask: Any, ignore_index: Any, activation: str, upsample: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Check all but the target's values; return plain tensors in the operator's form.
 
-    The operator takes labels as (N, 1, *S) for softmax and (N, C, *S) for sigmoid, probabilities in the logits' shape,
-    and a mask as (N, 1, *S) or (N, C, *S).
+    The operator takes labels as (N, 1, *S) for softmax and (N, C, *S) for sigmoid, probabilities as (N, K, *S), and a
+    mask as (N, 1, *S) or (N, C, *S). S is the logits' size, or with ``upsample`` the target's.
     """
     check_word(where, "activation", activation, ACTIVATIONS)
+    check_upsample(where, upsample)
     sigmoid = activation == "sigmoid"
     check_ignore_index(where, ignore_index)
     logits = plain(where, "logits", logits)
     target = plain(where, "target", target)
     check_logits(where, logits, sigmoid)
-    same_device(where, "target", target, logits)
-    target = prepare_target(where, target, logits, sigmoid)
+    on_same_device(where, "target", target, logits.device)
+    form = tuple(logits.shape) if upsample is None else full_form(where, logits, target)
+    target = prepare_target(where, target, form, sigmoid)
     if target.dtype.is_floating_point and ignore_index is not None:
         raise ValueError(
             f"{where}: ignore_index={ignore_index} needs integer labels, but target holds probabilities "
             f"({dtype_name(target)}). Mark the pixels to leave out with mask=..., a bool tensor that is False there."
         )
-    return logits, target, None if mask is None else prepare_mask(where, mask, logits, sigmoid)
+    return logits, target, None if mask is None else prepare_mask(where, mask, logits.device, form, sigmoid)
+
+
+def check_upsample(where: str, upsample: Any) -> None:
+    """Raise unless it is a way of interpolating or None."""
+    if upsample is not None:
+        check_word(where, "upsample", upsample, UPSAMPLES)
+
+
+def full_form(where: str, logits: Tensor, target: Tensor) -> tuple[int, ...]:
+    """(N, K, *S) with the target's size, to which the logits are interpolated."""
+    axes = logits.dim() - 2
+    size = target.shape[target.dim() - axes :]
+    if target.dim() not in (axes + 1, axes + 2):
+        return tuple(logits.shape)  # what is wrong with the target is said elsewhere
+    return (*logits.shape[:2], *check_size(where, logits, size, f"the target {shape(target)}"))
+
+
+def check_size(where: str, logits: Tensor, size: Any, whose: str) -> tuple[int, ...]:
+    """Raise unless logits can be interpolated to ``size``, which is that of ``whose``."""
+    small, size = tuple(logits.shape[2:]), tuple(size)
+    if len(small) > MOST_AXES:
+        raise ValueError(f"{where}: upsample interpolates one to {MOST_AXES} spatial axes, got logits {shape(logits)}.")
+    if len(size) != len(small) or any(pixels < cells for cells, pixels in zip(small, size, strict=True)):
+        raise ValueError(
+            f"{where}: upsample interpolates to a size that is not below the logits' in any axis, got logits "
+            f"{shape(logits)} for {whose}."
+        )
+    if 0 in small and 0 not in size:
+        raise ValueError(f"{where}: logits {shape(logits)} hold no pixel to interpolate from, for {whose}.")
+    return size
 
 
 def check_ignore_index(where: str, ignore_index: Any) -> None:
@@ -73,9 +106,9 @@ def check_logits(where: str, logits: Tensor, sigmoid: bool) -> None:
         )
 
 
-def prepare_target(where: str, target: Tensor, logits: Tensor, sigmoid: bool) -> Tensor:
-    """Labels as (N, 1 or C, *S), or probabilities in the logits' shape."""
-    images, channels, *spatial = logits.shape
+def prepare_target(where: str, target: Tensor, form: tuple[int, ...], sigmoid: bool) -> Tensor:
+    """Labels as (N, 1 or C, *S), or probabilities as (N, K, *S), which is ``form``."""
+    images, channels, *spatial = form
     flat = (images, *spatial)
     if target.dtype in LABEL_DTYPES:
         if tuple(target.shape) == flat and (channels == 1 or not sigmoid):
@@ -83,12 +116,12 @@ def prepare_target(where: str, target: Tensor, logits: Tensor, sigmoid: bool) ->
         wanted = (images, channels if sigmoid else 1, *spatial)
         if tuple(target.shape) == wanted:
             return target
-        raise ValueError(f"{where}: {wrong_labels(target, logits, sigmoid)}")
+        raise ValueError(f"{where}: {wrong_labels(target, form, sigmoid)}")
     if target.dtype not in FLOAT_DTYPES:
         raise TypeError(
             f"{where}: target must hold integer labels or floating-point probabilities, got {dtype_name(target)}."
         )
-    if target.shape == logits.shape:
+    if tuple(target.shape) == form:
         return target
     if tuple(target.shape) in (flat, (images, 1, *spatial)):
         hint = (
@@ -99,17 +132,18 @@ def prepare_target(where: str, target: Tensor, logits: Tensor, sigmoid: bool) ->
             f"Use target.long(){hint}."
         )
     raise ValueError(
-        f"{where}: float target must hold probabilities in the logits' shape {shape(logits)}, got {shape(target)}."
+        f"{where}: float target must hold probabilities in the logits' shape {form}, got {shape(target)}."
+        f"{smaller_hint(target, form)}"
     )
 
 
-def wrong_labels(target: Tensor, logits: Tensor, sigmoid: bool) -> str:
+def wrong_labels(target: Tensor, form: tuple[int, ...], sigmoid: bool) -> str:
     """The sentence for an integer target of the wrong shape."""
-    images, channels, *spatial = logits.shape
+    images, channels, *spatial = form
     wanted = (images, channels, *spatial) if sigmoid else (images, *spatial)
-    form = "(N, C, *S)" if sigmoid else "(N, *S)"
-    sentence = f"target must have shape {form} = {wanted}, got {shape(target)} for logits {shape(logits)}."
-    if not sigmoid and target.shape == logits.shape:
+    axes = "(N, C, *S)" if sigmoid else "(N, *S)"
+    sentence = f"target must have shape {axes} = {wanted}, got {shape(target)} for logits {form}."
+    if not sigmoid and tuple(target.shape) == form:
         return sentence + " One-hot? Pass it as float probabilities."
     if not sigmoid and tuple(target.shape) == (images, *spatial, channels):
         return sentence + " One-hot with the classes last? Use target.argmax(-1)."
@@ -117,34 +151,43 @@ def wrong_labels(target: Tensor, logits: Tensor, sigmoid: bool) -> str:
         return sentence + ' One label per pixel? Use activation="softmax", or one channel per class in the target.'
     if target.dim() == len(spatial):
         return sentence + " Is the batch axis missing? Use target[None]."
-    if target.dim() in (len(spatial) + 1, len(spatial) + 2) and target.shape[0] == images:
-        return sentence + " If the network's output is smaller than the target, upsample the logits to its size."
-    return sentence
+    return sentence + smaller_hint(target, form)
 
 
-def prepare_mask(where: str, mask: Any, logits: Tensor, sigmoid: bool) -> Tensor:
+def smaller_hint(target: Tensor, form: tuple[int, ...]) -> str:
+    """What to do where the target is of the same images, but larger."""
+    images, _, *spatial = form
+    if target.dim() not in (len(spatial) + 1, len(spatial) + 2) or target.shape[0] != images:
+        return ""
+    size = list(target.shape[target.dim() - len(spatial) :])
+    if size == spatial or any(pixels < cells for cells, pixels in zip(spatial, size, strict=True)):
+        return ""
+    return ' Does the network predict at a lower resolution than the target\'s? Pass upsample="linear".'
+
+
+def prepare_mask(where: str, mask: Any, device: torch.device, form: tuple[int, ...], sigmoid: bool) -> Tensor:
     """A bool mask as (N, 1, *S) or, for sigmoid, (N, C, *S)."""
     mask = plain(where, "mask", mask)
     if mask.dtype != torch.bool:
         raise TypeError(
             f"{where}: mask must be bool, True at the pixels to use, got {dtype_name(mask)}. Use mask.bool()."
         )
-    same_device(where, "mask", mask, logits)
-    images, _, *spatial = logits.shape
+    on_same_device(where, "mask", mask, device)
+    images, _, *spatial = form
     if tuple(mask.shape) == (images, *spatial):
         return mask.unsqueeze(1)
-    if tuple(mask.shape) == (images, 1, *spatial) or (sigmoid and mask.shape == logits.shape):
+    if tuple(mask.shape) == (images, 1, *spatial) or (sigmoid and tuple(mask.shape) == form):
         return mask
     raise ValueError(
-        f"{where}: mask must have shape (N, *S) = {(images, *spatial)}, got {shape(mask)} for logits {shape(logits)}."
+        f"{where}: mask must have shape (N, *S) = {(images, *spatial)}, got {shape(mask)} for logits {form}."
     )
 
 
-def same_device(where: str, argument: str, tensor: Tensor, logits: Tensor) -> None:
+def on_same_device(where: str, argument: str, tensor: Tensor, device: torch.device) -> None:
     """Raise if ``tensor`` lives elsewhere than the logits."""
-    if tensor.device != logits.device:
+    if tensor.device != device:
         raise ValueError(
-            f"{where}: {argument} is on {tensor.device}, but the logits are on {logits.device}. Use "
+            f"{where}: {argument} is on {tensor.device}, but the logits are on {device}. Use "
             f"{argument}.to(logits.device)."
         )
 

@@ -14,7 +14,8 @@ from sizewise.stats import reference
 from sizewise.stats.kernels.backend import backend
 
 _ARGUMENTS = (
-    "Tensor logits, Tensor target, Tensor? mask, int? ignore_index, bool sigmoid, int[] kinds, float[] parameters"
+    "Tensor logits, Tensor target, Tensor? mask, int? ignore_index, bool sigmoid, int[] kinds, float[] parameters, "
+    "str? upsample=None"
 )
 _SUMS, _GRADIENT = "sizewise::region_sums", "sizewise::region_gradient"
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
@@ -29,37 +30,41 @@ region_gradient = torch.ops.sizewise.region_gradient.default
 """The gradient of the sums, weighted with ``coefficients``, to the logits."""
 
 
-def _sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters):
+def _sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample=None):
     with torch.autocast(logits.device.type, enabled=False):
-        return reference.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+        return reference.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample)
 
 
-def _gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):
+def _gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample=None):
     with torch.autocast(logits.device.type, enabled=False):
-        return reference.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+        return reference.region_gradient(
+            coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample
+        )
 
 
-def _cuda_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters):
-    chosen = backend(logits, sigmoid)
+def _cuda_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample=None):
+    chosen = backend(logits, target, sigmoid, upsample)
     if chosen is reference:
-        return _sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+        return _sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample)
     # The kernels cast for themselves, so autocast does not reach them.
-    return chosen.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+    return chosen.region_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample)
 
 
-def _cuda_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):
-    chosen = backend(logits, sigmoid)
+def _cuda_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample=None):
+    chosen = backend(logits, target, sigmoid, upsample)
     if chosen is reference:
-        return _gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
-    return chosen.region_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters)
+        return _gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample)
+    return chosen.region_gradient(
+        coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample
+    )
 
 
-def _fake_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters):
+def _fake_sums(logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample=None):
     shape = (len(kinds), *logits.shape[:2], 2) if sigmoid else (len(kinds), *logits.shape[:2])
     return logits.new_empty(shape, dtype=reference.compute_dtype(logits.dtype))
 
 
-def _fake_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters):
+def _fake_gradient(coefficients, logits, target, mask, ignore_index, sigmoid, kinds, parameters, upsample=None):
     return torch.empty_like(logits)
 
 
@@ -71,7 +76,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _backward(ctx: Any, coefficients: Tensor) -> tuple[Tensor | None, ...]:
     logits, target, mask = ctx.saved_tensors
     gradient = region_gradient(coefficients, logits, target, mask, *ctx.options)
-    return gradient, None, None, None, None, None, None
+    return gradient, *[None] * (2 + len(ctx.options))
 
 
 def _no_second_derivative(ctx: Any, *gradients: Tensor) -> None:

@@ -12,12 +12,21 @@ import torch
 from torch import Tensor
 
 from sizewise.stats.binary import BinaryChunk
-from sizewise.stats.chunks import DEVICE_CHUNK, Place, Slices, chunk_elements, chunks
+from sizewise.stats.chunks import (
+    DEVICE_CHUNK,
+    SMALLEST_CHUNK,
+    UPSAMPLED_CHUNKS,
+    Place,
+    Slices,
+    chunk_elements,
+    chunks,
+)
 from sizewise.stats.fields import Kind
 from sizewise.stats.masks import Masks
 from sizewise.stats.multiclass import MulticlassChunk
 from sizewise.stats.scratch import Scratch
 from sizewise.stats.target_values import check_labels, check_probabilities, check_shares
+from sizewise.stats.upsampling import Enlargement
 from sizewise.stats.workers import map_chunks
 
 Result = TypeVar("Result")
@@ -31,9 +40,10 @@ def region_sums(
     sigmoid: bool,
     kinds: Sequence[int],
     parameters: Sequence[float],
+    upsample: str | None = None,
 ) -> Tensor:
     """All the sums, as (fields, N, K), or (fields, N, C, 2) with ``sigmoid``."""
-    given = Input(logits, target, mask, ignore_index, sigmoid, unlabelled=Kind.KEPT_SIZE in kinds)
+    given = Input(logits, target, mask, ignore_index, sigmoid, upsample, unlabelled=Kind.KEPT_SIZE in kinds)
     fields = list(zip(kinds, parameters, strict=True))
 
     def sums(place: Place, scratch: Scratch) -> Tensor:
@@ -62,9 +72,10 @@ def region_gradient(
     sigmoid: bool,
     kinds: Sequence[int],
     parameters: Sequence[float],
+    upsample: str | None = None,
 ) -> Tensor:
     """Σ over fields of ∂L/∂field · ∂field/∂logits, with the logits' shape and dtype."""
-    given = Input(logits, target, mask, ignore_index, sigmoid, unlabelled=Kind.KEPT_SIZE in kinds)
+    given = Input(logits, target, mask, ignore_index, sigmoid, upsample, unlabelled=Kind.KEPT_SIZE in kinds)
     fields = list(zip(kinds, parameters, strict=True))
     coefficients = coefficients.flatten(1, -2)  # (fields, N, K) or (fields, N·C, 2)
     gradient = torch.empty_like(logits)
@@ -84,7 +95,27 @@ def region_gradient(
         if two_classes:
             torch.neg(wanted, out=piece[:, :1])
 
-    given.map(write, given.places())
+    def gather(place: Place, scratch: Scratch) -> None:
+        """The small logits of one piece, from all pixels that touch them: nobody else writes there."""
+        assert given.enlargement is not None
+        pixels = given.enlargement.touching(place[1])
+        chunk = given.chunk((place[0], pixels), scratch, checked=True)
+        out = scratch("gradient", *chunk.shape)
+        chunk.gradient(coefficients[:, given.rows(place)], fields, out)
+        piece = gradient[given.where(place)]
+        shape = len(piece), 1 if given.takes_difference else given.channels, *(one.stop - one.start for one in pixels)
+        wanted = given.enlargement.reduced(out.view(shape), place[1])
+        if given.takes_difference:
+            piece[:, 1:].copy_(wanted)
+            torch.neg(piece[:, 1:], out=piece[:, :1])
+        else:
+            piece.copy_(wanted)
+
+    if given.enlargement is None:
+        given.map(write, given.places())
+    else:
+        pixels = given.chunk_elements() // max(1, given.channels)
+        given.map(gather, list(given.enlargement.places(given.images, pixels)))
     return gradient
 
 
@@ -98,22 +129,34 @@ class Input:
         mask: Tensor | None,
         ignore_index: int | None,
         sigmoid: bool,
+        upsample: str | None,
         unlabelled: bool,
     ) -> None:
         self.logits, self.target, self.mask = logits, target, mask
         self.ignore_index, self.sigmoid, self.unlabelled = ignore_index, sigmoid, unlabelled
-        self.images, self.channels, *spatial = logits.shape
-        self.spatial = tuple(spatial)
+        self.images, self.channels, *small = logits.shape
+        self.spatial = tuple(target.shape[2:])
         self.groups, self.regions = (self.channels, 2) if sigmoid else (1, self.channels)
+        # A softmax over two classes needs their difference alone.
+        self.takes_difference = self.regions == 2 and not sigmoid
+        self.enlargement: Enlargement | None = None
+        if upsample is not None:
+            self.enlargement = Enlargement(small, self.spatial, upsample)
         # Chunks add up in float64, so that their number leaves no trace; Apple's GPUs have none.
         self.total_dtype = torch.float32 if logits.device.type == "mps" else torch.float64
 
     def places(self) -> list[Place]:
         """Where the chunks are."""
-        on_cpu = self.logits.device.type == "cpu"
+        return list(chunks(self.images, self.channels, self.spatial, self.chunk_elements()))
+
+    def chunk_elements(self) -> int:
+        """How many logits of the full size a chunk holds."""
+        if self.logits.device.type != "cpu":
+            return DEVICE_CHUNK
         threads = torch.get_num_threads()
-        elements = chunk_elements(self.logits.numel(), threads, self.regions) if on_cpu else DEVICE_CHUNK
-        return list(chunks(self.images, self.channels, self.spatial, elements))
+        if self.enlargement is not None:
+            return max(SMALLEST_CHUNK, UPSAMPLED_CHUNKS // threads)
+        return chunk_elements(self.logits.numel(), threads, self.regions)
 
     def map(self, work: Callable[[Place, Scratch], Result], places: list[Place]) -> list[Result]:
         """``work`` on every chunk; on the CPU by several threads."""
@@ -134,9 +177,8 @@ class Input:
     def chunk(self, place: Place, scratch: Scratch, *, checked: bool) -> BinaryChunk | MulticlassChunk:
         """The pixels of one place; ``checked`` skips the checks of the target's values."""
         where, rows = self.where(place), self.rows(place)
-        z = self.logits[where].flatten(2).to(scratch.dtype)
         y = self.target[where].flatten(2)
-        shape = rows.stop - rows.start, z.shape[-1]
+        shape = rows.stop - rows.start, y.shape[-1]
         kept = None if self.mask is None else self.mask[where].flatten(2).expand(-1, self.groups, -1).reshape(shape)
         valid = kept
         if y.dtype.is_floating_point:
@@ -151,14 +193,24 @@ class Input:
             if not checked:
                 check_labels(y, valid, self.regions, self.ignore_index, self.target)
         masks = Masks(shape, valid, kept, self.unlabelled)
+        z = self.values(place, scratch)
         if self.regions > 2:
             return MulticlassChunk(z, y, masks, scratch)
-        if not self.sigmoid:
-            return BinaryChunk(torch.sub(z[:, 1], z[:, 0], out=scratch("difference", *shape)), y, masks, scratch)
-        if y.dtype.is_floating_point:
+        if self.sigmoid and y.dtype.is_floating_point:
             y = y.reshape(shape)
             y = torch.stack((1 - y, y), 1)
         return BinaryChunk(z.reshape(shape), y, masks, scratch)
+
+    def values(self, place: Place, scratch: Scratch) -> Tensor:
+        """The logits of one place, (B, K, M); of two classes their difference, (B, 1, M)."""
+        pixels = place[1] if self.enlargement is None else self.enlargement.needed(place[1])
+        z = self.logits[(place[0], slice(None), *pixels)].to(scratch.dtype)
+        if self.takes_difference:
+            shape = len(z), 1, *z.shape[2:]
+            z = torch.sub(z[:, 1:], z[:, :1], out=scratch("difference", *shape))
+        if self.enlargement is not None:
+            z = self.enlargement.enlarged(z, place[1], scratch)
+        return z.flatten(2)
 
 
 def can_hold(dtype: torch.dtype, ignore_index: int) -> bool:

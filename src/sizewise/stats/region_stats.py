@@ -199,6 +199,7 @@ def region_stats(
     gamma: float | Sequence[float] = 2.0,
     temperature: float | Sequence[float] = 10.0,
     fields: Sequence[str] = ("count", "nll", "focal", "overlap", "size", "tempered_size"),
+    upsample: str | None = None,
 ) -> RegionStats:
     """Take the sums that all losses are made of, in one pass over the logits.
 
@@ -212,6 +213,9 @@ def region_stats(
         temperature: factor on the logits for the tempered sizes, or several.
         fields: which sums to take; one that is left out costs nothing. ``"kept_size"`` is the tempered size over every
             pixel that the mask keeps, labelled or not.
+        upsample: for logits smaller than the target: ``"linear"`` interpolates them to its size pixel by pixel, as
+            ``interpolate(..., align_corners=False)`` would, ``"linear-corners"`` as with ``True``; the full-size
+            logits are never stored.
 
     An image without a valid pixel has zeros everywhere. Sums are float32 (float64 for float64 logits).
 
@@ -223,7 +227,14 @@ def region_stats(
     """
     wanted = named_fields("region_stats", fields, gamma=gamma, temperature=temperature)
     return take_stats(
-        "region_stats", logits, target, mask, ignore_index=ignore_index, activation=activation, fields=wanted
+        "region_stats",
+        logits,
+        target,
+        mask,
+        ignore_index=ignore_index,
+        activation=activation,
+        fields=wanted,
+        upsample=upsample,
     )
 
 
@@ -262,13 +273,14 @@ def take_stats(
     ignore_index: int | None,
     activation: str,
     fields: Sequence[Field],
+    upsample: str | None = None,
 ) -> RegionStats:
     """Take exact ``fields``, and the region and pixel counts with them; ``where`` opens the messages."""
-    logits, target, mask = prepare(where, logits, target, mask, ignore_index, activation)
+    logits, target, mask = prepare(where, logits, target, mask, ignore_index, activation, upsample)
     unique = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *fields)))
     kinds = [int(field.kind) for field in unique]
     parameters = [field.parameter for field in unique]
-    reading = (ignore_index, activation == "sigmoid", kinds, parameters)
+    reading = (ignore_index, activation == "sigmoid", kinds, parameters, upsample)
     if not torch.compiler.is_compiling() and in_torch_func():
         return RegionStats(unique, TransformedSums.apply(logits, target, mask, reading))
     return RegionStats(unique, region_sums(logits, target, mask, *reading))

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from sizewise.stats.operator import region_gradient, region_sums
 
-Reading = tuple[int | None, bool, list[int], list[float]]
+Reading = tuple[int | None, bool, list[int], list[float], str | None]
 FORWARD_MODE = (
     "sizewise: losses have a reverse-mode derivative, and a forward-mode one (jvp, dual numbers) was asked for. Use "
     "backward(), torch.autograd.grad or torch.func.grad."

@@ -13,6 +13,7 @@ from binary_size import binary_size
 import sizewise as sw
 from sizewise.criterion.fused.kernel import FormulaKernel
 from sizewise.stats.kernels.call import BackwardCall, ForwardCall
+from sizewise.stats.kernels.upsampled_call import UpsampledBackwardCall
 
 
 def main() -> None:
@@ -26,10 +27,17 @@ def main() -> None:
     backward = BackwardCall(logits, target, None, logits, None, False, fields, formula.planes)
     floats, doubles, labels = "*fp32", "*fp64", "*i64"
     weights = [doubles] * len(formula.inputs)
-    print("sums", binary_size(forward.partial_sums, [floats, labels, floats, floats]))
+    print("sums", binary_size(forward.partial_sums, [floats, labels, floats, floats, floats]))
     print("finish", binary_size(forward.add_programs, [floats, floats, labels, labels]))
     print("formula", binary_size(formula.launch(2), [*[floats] * 4, doubles, *weights]))
     print("gradient", binary_size(backward.gradient_tiles, [floats, floats, floats, labels, floats, floats]))
+    small = torch.zeros(2, classes, 2, 2)
+    forward = ForwardCall(small, target, None, None, False, fields, "linear")
+    upsampled = UpsampledBackwardCall(small, target, None, small, None, False, fields, formula.planes, "linear")
+    table = "*i32"
+    print("upsampled-sums", binary_size(forward.partial_sums, [floats, labels, floats, floats, table]))
+    pointers = [floats, floats, floats, labels, floats, floats, table]
+    print("upsampled-gradient", binary_size(upsampled.gradient_cells, pointers))
 
 
 if __name__ == "__main__":

@@ -55,6 +55,16 @@ def test_one_node_gives_the_loss_and_gradient_of_the_single_operations(name, ker
     same_as_operations(criterion, logits, target, loss)
 
 
+@pytest.mark.parametrize("upsample", ["linear", "linear-corners"])
+def test_logits_smaller_than_the_target_take_the_same_node(upsample, kernels):
+    logits, _ = example(size=(3, 4))
+    target = torch.randint(0, 3, (2, 7, 16), generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    criterion = sw.loss("RCE", upsample=upsample).to(DEVICE)
+    loss = criterion(logits, target)
+    assert len(plans(criterion)) == 1
+    same_as_operations(criterion, logits, target, loss)
+
+
 def test_terms_and_total_are_the_same_node(kernels):
     logits, target = example()
     criterion = sw.loss("DiceCE", weight=0.5).to(DEVICE)
@@ -165,7 +175,7 @@ def test_a_second_derivative_is_refused(kernels):
 @pytest.mark.parametrize("sigmoid", [False, True])
 def test_factors_of_terms_and_of_the_loss_multiply_the_gradient(sigmoid, target):
     logits, labels, mask, *options = build(Case((2, 3, 5, 7), target=target, sigmoid=sigmoid, mask=True), DEVICE)
-    fields = tuple(zip(*options[2:], strict=True))
+    fields = tuple(zip(*options[2:4], strict=True))
     coefficients = torch.randn(12, 2, 3, *((2,) if sigmoid else ()), device=DEVICE)
     plain = passes.region_gradient(coefficients, logits, labels, mask, *options)
     # the same planes as two terms, of which the second counts twice: a power of two leaves no rounding

@@ -21,7 +21,7 @@ def main() -> None:
     options = {"sigmoid": False, "probabilities": False, "temperature": 1.5, "background": 0}
     given = Given(logits, None, **options)
     decision = KernelDecision(given, labels)
-    pointers = ["*fp32", "*fp32", "*i64", "*fp64", "*fp32", "*fp64"]
+    pointers = ["*fp32", "*fp32", "*i64", "*fp64", "*fp32", "*fp64", "*fp32"]
     for name, mode in (("first", FIRST), ("trial", TRIAL), ("write", WRITE), ("shifts", SHIFTS)):
         print(name, binary_size(decision._labels(mode, 2, True), pointers))
     for first in (True, False):

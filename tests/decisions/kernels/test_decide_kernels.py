@@ -76,6 +76,22 @@ def test_every_kind_of_input(metric, kernels):
         assert torch.equal(found, wanted), options
 
 
+@pytest.mark.parametrize(
+    ("small", "size", "classes"),
+    sample([((3, 4), (12, 16), 3), ((2, 3), (5, 7), 40), ((2, 2, 2), (3, 4, 5), 4), ((4,), (9,), 2)], 3),
+)
+@pytest.mark.parametrize("metric", sample(["dice", "size", "argmax"], 2))
+def test_logits_smaller_than_the_labels(small, size, classes, metric, kernels):
+    logits = 2 * torch.randn(2, classes, *small, generator=torch.Generator().manual_seed(classes), dtype=torch.float64)
+    mask = torch.rand(2, *size, generator=torch.Generator().manual_seed(1)) < 0.8
+    for options in ({"upsample": "linear"}, {"upsample": "linear-corners", "mask": mask, "activation": "sigmoid"}):
+        if "activation" in options and classes == 40:
+            continue
+        found, wanted = kernels(logits, metric=metric, size=size, **options)
+        assert found.shape[-len(size) :] == size
+        assert torch.equal(found, wanted), options
+
+
 def test_ties_and_a_single_pixel(kernels):
     for values in (torch.zeros(1, 4, 2, 3), torch.zeros(2, 3, 1), torch.full((1, 40, 2, 2), 3.0)):
         for background in (0, 2, None):

@@ -17,10 +17,11 @@ from sizewise.criterion.fused.axes import Unsupported
 from sizewise.criterion.fused.kernel import FormulaKernel
 from sizewise.criterion.plain_step import per_term
 from sizewise.private_apis import cuda_stream
-from sizewise.stats.inputs import prepare
+from sizewise.stats.kernels.backend import covers
 from sizewise.stats.kernels.call import BackwardCall, ForwardCall
 from sizewise.stats.kernels.label_errors import record_of
 from sizewise.stats.kernels.passes import backward_call, form_of, forward_call, number_on, on_device_of
+from sizewise.stats.kernels.upsampled_call import UpsampledBackwardCall
 from sizewise.stats.operator import region_gradient
 from sizewise.stats.reference import compute_dtype
 
@@ -38,7 +39,7 @@ def fused_step(
 ) -> "FusedStep | None":
     """The launches for such input, or None where plain torch has to do."""
     if type(target) is not Tensor or (mask is not None and type(mask) is not Tensor):
-        logits, target, mask = prepare(snapshot.label, logits, target, mask, snapshot.ignore_index, snapshot.activation)
+        logits, target, mask = snapshot.prepare(logits, target, mask)
     form, plans = form_of(logits, target, mask), snapshot.plans[has_truth]
     plan = plans.get(form, UNSEEN)
     if plan is UNSEEN:
@@ -61,10 +62,12 @@ def make_step(
     form: tuple,
 ) -> "FusedStep | None":
     """Check the input, and prepare its steps; None for input or formulas that kernels do not cover."""
-    logits, target, mask = prepare(snapshot.label, logits, target, mask, snapshot.ignore_index, snapshot.activation)
+    logits, target, mask = snapshot.prepare(logits, target, mask)
     if logits.numel() == 0 or logits.dim() > 5 or not snapshot.fits(logits.device):
         return None
-    ignore_index, sigmoid, kinds, parameters = snapshot.reading
+    ignore_index, sigmoid, kinds, parameters, upsample = snapshot.reading
+    if upsample is not None and not covers(logits.shape[-1], target.shape[-1], upsample):
+        return None
     reading = (ignore_index, sigmoid, tuple(zip(kinds, parameters, strict=True)))
     record = record_of(logits.device)
 
@@ -74,12 +77,12 @@ def make_step(
 
     # The first call compiles for seconds: the kernels side by side, while the formula is being written.
     with ThreadPoolExecutor(2, thread_name_prefix="sizewise") as pool, on_device_of(logits):
-        sums = forward_call(logits, target, mask, *reading)
+        sums = forward_call(logits, target, mask, *reading, upsample)
         pool.submit(compiled, sums.compile, logits, target, mask, record.tensor)
         formula = formula_kernel(snapshot, criterion, logits, has_truth)
         if formula is None or not formula.takes(logits.shape[0]):
             return None
-        gradient = backward_call(logits, target, mask, torch.empty_like(logits), *reading, formula.planes)
+        gradient = backward_call(logits, target, mask, torch.empty_like(logits), *reading, formula.planes, upsample)
         pool.submit(compiled, gradient.compile, logits, target, mask)
         if not formula.agrees_with(criterion, snapshot.fields, sums_like(snapshot, logits), has_truth):
             snapshot.formulas[formula_key(logits, has_truth)] = None
@@ -122,7 +125,7 @@ class FusedStep:
         snapshot: "Snapshot",
         formula: FormulaKernel,
         sums: ForwardCall,
-        gradient: BackwardCall,
+        gradient: BackwardCall | UpsampledBackwardCall,
         logits: Tensor,
         target: Tensor,
         mask: Tensor | None,

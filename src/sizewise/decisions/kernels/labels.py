@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from sizewise.stats.kernels.forward import fold, pieces
+from sizewise.stats.kernels.interpolation import corners_of, interpolated_classes
 from sizewise.stats.kernels.tile import (
     LOG2_E,
     class_numbers,
@@ -109,6 +110,7 @@ def label_tiles(
     rules,
     workspace,
     settings,
+    table,
     pixels,
     programs,
     channels,
@@ -131,6 +133,7 @@ def label_tiles(
     s_outer,
     s_middle,
     s_inner,
+    depth,
     MODE: tl.constexpr,
     GAIN: tl.constexpr,
     THRESHOLD: tl.constexpr,
@@ -143,6 +146,8 @@ def label_tiles(
     BLOCK: tl.constexpr,
     VECTOR: tl.constexpr,
     AXES: tl.constexpr,
+    UPSAMPLED: tl.constexpr,
+    CORNERS: tl.constexpr,
     SIGMOID: tl.constexpr,
     PROBABILITIES: tl.constexpr,
     TEMPERED: tl.constexpr,
@@ -156,7 +161,8 @@ def label_tiles(
 
     GAIN, THRESHOLD, BOUND and GOING are where those numbers stand. ``settings`` are 1/T and the limit below which a
     class is bound. The workspace takes (fields, rows, K, programs) partial sums: V and I; in the first pass also G, and
-    whether p is anywhere above the limit; with shifts V alone.
+    whether p is anywhere above the limit; with shifts V alone. ``table`` and ``depth`` are for logits that are
+    UPSAMPLED.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -201,8 +207,14 @@ def label_tiles(
     for tile in range(first, tiles, programs):
         pixel = tile * BLOCK + tl.arange(0, BLOCK)[None, :]
         inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
-        z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
-        z = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
+        if UPSAMPLED:
+            around = corners_of(
+                pixel, inside, table, width, height, depth, z_outer, z_middle, z_inner, AXES, CORNERS, DTYPE
+            )
+            z = interpolated_classes(z_start, z_channel, around, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
+        else:
+            z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
+            z = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
         valid = inside
         if HAS_MASK:
             m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)

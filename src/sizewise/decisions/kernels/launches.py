@@ -14,10 +14,12 @@ from sizewise.decisions.streaming import Given, Sums
 from sizewise.private_apis import cuda_stream
 from sizewise.stats.kernels.call import FEWEST_TILES_A_PROGRAM, INTERPRETED_PROCESSORS
 from sizewise.stats.kernels.launch import Launch, programs_per_row
-from sizewise.stats.kernels.layout import joint_layout, padded, reach
+from sizewise.stats.kernels.layout import MAX_AXES, joint_layout, padded, plain_layout, reach
 from sizewise.stats.kernels.passes import form_of, on_device_of, prepared
 from sizewise.stats.kernels.shapes import forward_shape, power_of_two
+from sizewise.stats.kernels.upsampling_table import table_of
 from sizewise.stats.reference import compute_dtype
+from sizewise.stats.upsampling import CORNERS
 
 # What one program of the second stage holds at a time.
 UPDATE_ELEMENTS = 8192
@@ -37,7 +39,7 @@ class KernelDecision:
     def __init__(self, given: Given, labels: Tensor) -> None:
         values, mask = given.values, given.mask
         tensors = [values, values if mask is None else mask, labels]
-        layout = joint_layout(tensors)
+        layout = joint_layout(tensors) if given.upsample is None else plain_layout(given.spatial, tensors)
         assert layout is not None, "takes_kernels has asked"
         self.rows, self.classes, self.groups = given.rows, given.classes, given.groups
         self.images, self.device = given.images, values.device
@@ -48,14 +50,16 @@ class KernelDecision:
         processors = INTERPRETED_PROCESSORS
         if values.is_cuda:
             processors = torch.cuda.get_device_properties(values.device).multi_processor_count
-        pixels = values[0, 0].numel()
+        pixels = labels[0, 0].numel()
+        self.table = None if given.upsample is None else table_of(values, labels, given.upsample)
         self.programs = programs_per_row(pixels, self.rows, shape, processors, FEWEST_TILES_A_PROGRAM)
         strides: list[int] = []
         for tensor, spatial in zip(tensors, layout.strides, strict=True):
             strides += [tensor.stride(0), tensor.stride(1) if tensor.shape[1] > 1 else 0, *padded(spatial)]
         height = layout.sizes[-2] if len(layout.sizes) > 1 else 1
         self.head = (pixels, self.programs, values.shape[1], self.rows)
-        self.tail = (layout.sizes[-1], height, *strides)
+        depth = layout.sizes[0] if len(layout.sizes) == MAX_AXES else 1
+        self.tail = (layout.sizes[-1], height, *strides, depth)
         furthest = max(reach(layout.sizes, spatial) for spatial in layout.strides)
         self.shape, self.cells = shape, self.rows * self.programs
         self.constants: dict[str, Any] = {
@@ -66,6 +70,8 @@ class KernelDecision:
             "BLOCK": shape.block,
             "VECTOR": shape.vector,
             "AXES": len(layout.sizes),
+            "UPSAMPLED": given.upsample is not None,
+            "CORNERS": given.upsample == CORNERS,
             "SIGMOID": given.sigmoid,
             "PROBABILITIES": given.probabilities,
             "TEMPERED": given.temperature != 1,
@@ -83,7 +89,7 @@ class KernelDecision:
         settings = self._settings(given, prune)
         one_class = self.classes - (given.background is not None) == 1
         updates = UPDATES_OF_ONE_CLASS if one_class else UPDATES + REPEATS
-        tensors = (given.values, given.values if given.mask is None else given.mask, labels, state, workspace, settings)
+        tensors = self._tensors(given, labels, state, workspace, settings)
         with on_device_of(given.values):
             stream = cuda_stream(given.values.get_device())
             for turn in range(updates + 1):
@@ -102,7 +108,7 @@ class KernelDecision:
             state[:, (BEST + 2) * self.classes : (BEST + 3) * self.classes] = rule.bound
         mode = WRITE if rule.shift is None else WRITE_SHIFTS
         settings = self._settings(given, 0.0)
-        tensors = (given.values, given.values if given.mask is None else given.mask, labels, state, state, settings)
+        tensors = self._tensors(given, labels, state, state, settings)
         with on_device_of(given.values):
             self._labels(mode, period, rule.bound is not None)(*tensors, stream=cuda_stream(given.values.get_device()))
 
@@ -122,12 +128,22 @@ class KernelDecision:
             state[:, PER_CLASS * self.classes] = 1
         workspace = torch.zeros(4 * self.cells * self.classes, dtype=self.dtype, device=self.device)
         settings = self._settings(given, prune)
-        tensors = (given.values, given.values if given.mask is None else given.mask, labels, state, workspace, settings)
+        tensors = self._tensors(given, labels, state, workspace, settings)
         has_bound = rule is not None and rule.bound is not None
         with on_device_of(given.values):
             self._labels(mode, period, has_bound)(*tensors, stream=cuda_stream(given.values.get_device()))
         chosen, inside, expected, above = workspace.view(4, self.rows, self.classes, self.programs).double()
         return Sums(chosen.sum(-1).long(), inside.sum(-1), expected.sum(-1), above.amax(-1))
+
+    def _tensors(self, given: Given, *others: Tensor) -> tuple[Tensor, ...]:
+        """The tensors of :func:`label_tiles`, in order."""
+        values = given.values
+        return (
+            values,
+            values if given.mask is None else given.mask,
+            *others,
+            values if self.table is None else self.table,
+        )
 
     def _state(self, pooled: bool) -> tuple[Tensor, int]:
         period = self.groups if pooled else self.rows
@@ -171,7 +187,7 @@ class KernelDecision:
 def kernel_decision(given: Given, labels: Tensor) -> KernelDecision:
     """The kernels for such input."""
     form = form_of(given.values, labels, given.mask)
-    reading = (given.sigmoid, given.probabilities, given.temperature != 1, given.background)
+    reading = (given.sigmoid, given.probabilities, given.temperature != 1, given.background, given.upsample)
     return prepared(("decide", form, *reading), lambda: KernelDecision(given, labels))
 
 

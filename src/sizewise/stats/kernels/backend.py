@@ -7,17 +7,27 @@ from types import ModuleType
 from torch import Tensor
 
 from sizewise.stats import reference
+from sizewise.stats.upsampling import CORNERS, axis_of
 
 OLDEST_TRITON = (3, 4)
 # Beyond, a tile of all classes does not fit the registers of a program; the reference streams over any number.
 MOST_CLASSES = 4096
+# Where logits are upsampled, a program holds one column of pixels in each lane: all that touch one cell.
+MOST_COLUMNS = 512
 
 
-def backend(logits: Tensor, sigmoid: bool) -> ModuleType:
-    """The module whose ``region_sums`` and ``region_gradient`` take these logits."""
+def backend(logits: Tensor, target: Tensor, sigmoid: bool, upsample: str | None) -> ModuleType:
+    """The module whose ``region_sums`` and ``region_gradient`` take this input."""
     if not sigmoid and logits.shape[1] > MOST_CLASSES:
         return reference
+    if upsample is not None and not covers(logits.shape[-1], target.shape[-1], upsample):
+        return reference
     return kernels() or reference
+
+
+def covers(cells: int, pixels: int, upsample: str) -> bool:
+    """Whether the pixels around each cell of the last axis fit the columns of a program."""
+    return cells > 0 and axis_of(cells, pixels, upsample == CORNERS).widest(1) <= MOST_COLUMNS
 
 
 @cache

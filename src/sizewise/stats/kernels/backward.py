@@ -7,91 +7,8 @@
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.tile import (
-    LN_2,
-    LOG2_E,
-    OVERLAP,
-    at_label,
-    beside_label,
-    class_numbers,
-    exponentials,
-    load_classes,
-    minus_log_over_rest,
-    pixel_offsets,
-    rest_power,
-    row_start,
-    subtract_maximum,
-    sum_classes,
-)
-
-
-@triton.jit
-def focal_slope(minus_log, rest, p, GAMMA: tl.constexpr):
-    """(1−p)^γ [1 + γ p (−log p)/(1−p)]: what the focal weight makes of the gradient of −log p."""
-    return rest_power(rest, GAMMA) * (1.0 + GAMMA * p * minus_log_over_rest(minus_log, rest))
-
-
-@triton.jit
-def load_slot(
-    own,
-    per_plane,
-    factors,
-    SLOT: tl.constexpr,
-    SLOTS: tl.constexpr,
-    TERMS: tl.constexpr,
-    K: tl.constexpr,
-    CHUNK: tl.constexpr,
-):
-    """∂L/∂field of one row, as a tuple of values that broadcast over (CHUNK, BLOCK); empty for a field not there.
-
-    It is the sum over the field's planes of ∂L/∂term · ∂term/∂field.
-    """
-    chunks = ()
-    for p in tl.static_range(len(SLOTS)):
-        if SLOTS[p] == SLOT:
-            factor = tl.load(factors + TERMS[p])
-            added = ()
-            for c in tl.static_range((K + CHUNK - 1) // CHUNK):
-                if CHUNK == 1:
-                    value = tl.load(own + p * per_plane + c) * factor
-                else:
-                    classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
-                    value = tl.load(own + p * per_plane + classes, mask=classes < K, other=0.0) * factor
-                if len(chunks) > 0:
-                    value += chunks[c]
-                added = added + (value,)
-            chunks = added
-    return chunks
-
-
-@triton.jit
-def weighted_sum(weights, chunks, CHUNK: tl.constexpr):
-    """Σ_k weights_k · values_k, (1, BLOCK)."""
-    result = weights[0] * chunks[0]
-    for c in tl.static_range(1, len(chunks)):
-        result += weights[c] * chunks[c]
-    return sum_classes(result, CHUNK)
-
-
-@triton.jit
-def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GAMMAS: tl.constexpr):
-    """q_ik of probability targets for each class, with the share of the class and ``factor`` included."""
-    inverse = 1.0 / total
-    pulls = ()
-    for c in tl.static_range(len(share)):
-        p = e[c] * inverse
-        pull = tl.zeros_like(p)
-        for f in tl.static_range(len(KINDS)):
-            if KINDS[f] == OVERLAP:
-                pull += tl.where(p < share[c], -p * parts[f][c], 0.0)
-            elif GAMMAS[f] == 0.0:
-                pull += share[c] * parts[f][c]
-            else:
-                minus_log = (tl.log2(total) - shifted[c]) * LN_2
-                slope = focal_slope(minus_log, tl.maximum(1.0 - p, 0.0), p, GAMMAS[f])
-                pull += tl.where(share[c] > 0, share[c] * parts[f][c] * slope, 0.0)
-        pulls = pulls + (pull * factor,)
-    return pulls
+from sizewise.stats.kernels.pixel_gradient import class_gradient, load_slots, pixel_parts
+from sizewise.stats.kernels.tile import load_classes, pixel_offsets, row_start, subtract_maximum
 
 
 @triton.jit
@@ -154,10 +71,7 @@ def gradient_tiles(
 
     ``coefficients`` is ∂term/∂field as (planes, rows, K), followed by ∂L/∂term of each term; ``upstream`` is
     ∂(final loss)/∂L, which comes last: its product with a coefficient may be larger than a float. SLOTS and TERMS say
-    for each plane which field and which term it belongs to.
-
-    A label's field pulls with q_i (p_ij − y_ij), a size with τ s_ij (c_j − Σ_l c_l s_il): together Σ over τ of
-    e_ij · factor, less q_i at the label.
+    for each plane which field and which term it belongs to. The mathematics is in :mod:`pixel_gradient`.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -169,20 +83,7 @@ def gradient_tiles(
     per_class = tl.full([], g_channel, tl.int64)
     CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
 
-    own = coefficients + row.to(tl.int64) * K
-    per_plane = tl.full([], rows, tl.int64) * K
-    factors = coefficients + len(SLOTS) * per_plane
-    FIRST_SIZE: tl.constexpr = len(KINDS)
-    FIRST_KEPT: tl.constexpr = len(KINDS) + len(TEMPERATURES)
-    size_parts = ()
-    kept_parts = ()
-    for t in tl.static_range(len(TEMPERATURES)):
-        size_parts = size_parts + (load_slot(own, per_plane, factors, FIRST_SIZE + t, SLOTS, TERMS, K, CHUNK),)
-        kept_parts = kept_parts + (load_slot(own, per_plane, factors, FIRST_KEPT + t, SLOTS, TERMS, K, CHUNK),)
-    label_parts = ()
-    for f in tl.static_range(len(KINDS)):
-        label_parts = label_parts + (load_slot(own, per_plane, factors, f, SLOTS, TERMS, K, CHUNK),)
-
+    parts = load_slots(coefficients, row, rows, KINDS, TEMPERATURES, SLOTS, TERMS, K, CHUNK)
     factor_on_all = tl.load(upstream)
 
     first = part.to(tl.int64) if WIDE else part
@@ -214,64 +115,35 @@ def gradient_tiles(
         entering = kept if UNLABELLED else valid
         shifted = subtract_maximum(logit, entering, CHUNK, HAS_MASK or HAS_IGNORE)
 
-        softmaxes = ()
-        scales = ()
-        kept_scales = ()
-        pixel_parts = ()
-        for t in tl.static_range(len(TEMPERATURES)):
-            e, total = exponentials(shifted, TEMPERATURES[t], CHUNK)
-            inverse = 1.0 / total
-            scale = tl.where(valid, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
-            kept_scale = tl.where(kept, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
-            pixel_part = tl.zeros([1, BLOCK], DTYPE)
-            if SIZES[t] == 1:
-                pixel_part -= scale * inverse * weighted_sum(size_parts[t], e, CHUNK)
-            if KEPT_SIZES[t] == 1:
-                pixel_part -= kept_scale * inverse * weighted_sum(kept_parts[t], e, CHUNK)
-            if t == 0 and len(KINDS) > 0:
-                if SHARES:
-                    pulls = share_pulls(share, label_parts, shifted, e, total, factor_on_all, KINDS, GAMMAS)
-                    whole = pulls[0]
-                    for c in tl.static_range(1, CHUNKS):
-                        whole = whole + pulls[c]
-                    pixel_part += sum_classes(whole, CHUNK) * inverse
-                else:
-                    pull = tl.zeros([1, BLOCK], DTYPE)
-                    for f in tl.static_range(len(KINDS)):
-                        one = at_label(label_parts[f], label, CHUNK)
-                        if KINDS[f] == OVERLAP or GAMMAS[f] != 0.0:
-                            minus_log = (tl.log2(total) - at_label(shifted, label, CHUNK)) * LN_2
-                            p = tl.exp2(minus_log * -LOG2_E)
-                            if KINDS[f] == OVERLAP:
-                                one = -one * p
-                            else:
-                                rest = beside_label(e, label, CHUNK) * inverse
-                                one = one * focal_slope(minus_log, rest, p, GAMMAS[f])
-                        pull += one
-                    pull *= factor_on_all
-                    pixel_part += pull * inverse
-            softmaxes = softmaxes + (e,)
-            scales = scales + (scale,)
-            kept_scales = kept_scales + (kept_scale,)
-            pixel_parts = pixel_parts + (pixel_part,)
-
+        found = pixel_parts(
+            shifted,
+            share if SHARES else label,
+            kept,
+            valid,
+            parts,
+            factor_on_all,
+            KINDS,
+            GAMMAS,
+            TEMPERATURES,
+            SIZES,
+            KEPT_SIZES,
+            CHUNK,
+            SHARES,
+        )
         g_offsets = pixel_offsets(pixel, width, height, g_outer, g_middle, g_inner, AXES)
         for c in tl.static_range(CHUNKS):
-            value = tl.zeros([CHUNK, BLOCK], DTYPE)
-            for t in tl.static_range(len(TEMPERATURES)):
-                factor = pixel_parts[t]
-                if SIZES[t] == 1:
-                    factor = factor + scales[t] * size_parts[t][c]
-                if KEPT_SIZES[t] == 1:
-                    factor = factor + kept_scales[t] * kept_parts[t][c]
-                value += softmaxes[t][c] * factor
-            if len(KINDS) > 0:
-                if SHARES:
-                    value -= pulls[c]
-                else:
-                    value = tl.where(label == class_numbers(c, CHUNK), value - pull, value)
-            if HAS_MASK or HAS_IGNORE:
-                value = tl.where(entering, value, 0.0)
+            value = class_gradient(
+                found,
+                share if SHARES else label,
+                entering,
+                parts,
+                c,
+                SIZES,
+                KEPT_SIZES,
+                CHUNK,
+                SHARES,
+                HAS_MASK or HAS_IGNORE,
+            )
             if SIGMOID:
                 if c == 1:
                     tl.store(g_start + g_offsets, value.to(gradient.dtype.element_ty), mask=inside)

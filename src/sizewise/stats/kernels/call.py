@@ -12,9 +12,11 @@ from sizewise.stats.kernels.field_order import Fields, Planes, gradient_constant
 from sizewise.stats.kernels.finish import add_programs
 from sizewise.stats.kernels.forward import partial_sums
 from sizewise.stats.kernels.launch import Launch, label_type, programs_per_row
-from sizewise.stats.kernels.layout import joint_layout, padded, reach
+from sizewise.stats.kernels.layout import MAX_AXES, joint_layout, padded, plain_layout, reach
 from sizewise.stats.kernels.shapes import backward_shape, forward_shape, power_of_two
+from sizewise.stats.kernels.upsampling_table import table_of
 from sizewise.stats.reference import compute_dtype
+from sizewise.stats.upsampling import CORNERS
 
 # Without a GPU the kernels run in Triton's interpreter; two processors make it use several programs.
 INTERPRETED_PROCESSORS = 2
@@ -37,15 +39,16 @@ class Call:
         ignore_index: int | None,
         sigmoid: bool,
         fields: Fields,
+        upsample: str | None = None,
     ) -> None:
         logits, target = tensors[:2]
         images, self.channels = logits.shape[:2]
         self.rows, self.classes = (images * self.channels, 2) if sigmoid else (images, self.channels)
-        self.pixels = logits[0, 0].numel()
+        self.pixels = target[0, 0].numel()
         self.dtype, self.device = compute_dtype(logits.dtype), logits.device
         self.classes_last = not sigmoid and self.channels > 1 and logits.stride(1) == 1
         self.tensors, self.sigmoid, self.itemsize = tensors, sigmoid, logits.dtype.itemsize
-        layout = joint_layout(tensors)
+        layout = joint_layout(tensors) if upsample is None else plain_layout(target.shape[2:], tensors)
         assert layout is not None, "passes.walkable has made copies where there is no joint layout"
         self.layout = layout
         self.label, has_ignore = label_type(target.dtype, ignore_index)
@@ -99,9 +102,11 @@ class ForwardCall(Call):
         ignore_index: int | None,
         sigmoid: bool,
         fields: Fields,
+        upsample: str | None = None,
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask]
-        super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
+        super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields, upsample)
+        self.table = None if upsample is None else table_of(logits, target, upsample)
         shape = forward_shape(self.classes, self.classes_last, self.itemsize)
         chunks = -(-self.classes // shape.chunk)
         order = sort_fields(fields, chunks, shape.chunk == 1 and not target.dtype.is_floating_point)
@@ -121,10 +126,14 @@ class ForwardCall(Call):
             "CHUNK": shape.chunk,
             "BLOCK": shape.block,
             "VECTOR": shape.vector,
+            "UPSAMPLED": upsample is not None,
+            "CORNERS": upsample == CORNERS,
             **self.flags,
             **self.ends(shape.block, programs),
         }
-        self.partial_sums = Launch(partial_sums, cells, shape.warps, self.numbers(programs, 0, 1, 2), constants)
+        depth = self.layout.sizes[0] if len(self.layout.sizes) == MAX_AXES else 1
+        numbers = (*self.numbers(programs, 0, 1, 2), depth)
+        self.partial_sums = Launch(partial_sums, cells, shape.warps, numbers, constants)
 
         parts = min(FINISH_ELEMENTS, power_of_two(programs))
         together = min(power_of_two(self.classes), max(1, FINISH_ELEMENTS // parts))
@@ -148,7 +157,8 @@ class ForwardCall(Call):
     def compile(self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor) -> None:
         """Compile both launches."""
         some = torch.empty(1, dtype=self.dtype, device=self.device)
-        self.partial_sums.compile(logits, target, logits if mask is None else mask, some)
+        table = logits if self.table is None else self.table
+        self.partial_sums.compile(logits, target, logits if mask is None else mask, some, table)
         self.add_programs.compile(some, some, record, target)
 
     def __call__(
@@ -156,7 +166,8 @@ class ForwardCall(Call):
     ) -> Tensor:
         workspace = torch.empty(self.workspace_size, dtype=self.dtype, device=self.device)
         sums = torch.empty(self.sums_shape, dtype=self.dtype, device=self.device)
-        self.partial_sums(logits, target, logits if mask is None else mask, workspace, stream=stream)
+        table = logits if self.table is None else self.table
+        self.partial_sums(logits, target, logits if mask is None else mask, workspace, table, stream=stream)
         if self.strays:
             cells = workspace[: self.strays * 8 // self.dtype.itemsize].view(torch.int64)
             highest = cells.amax()

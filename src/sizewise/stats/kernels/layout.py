@@ -51,6 +51,11 @@ def joint_layout(tensors: Sequence[Tensor]) -> Layout | None:
     return layout if len(layout.sizes) <= MAX_AXES else None
 
 
+def plain_layout(spatial: Sequence[int], tensors: Sequence[Tensor]) -> Layout:
+    """The axes as they are: tensors of several sizes have nothing to join."""
+    return Layout(tuple(spatial), tuple(tuple(tensor.stride()[2:]) for tensor in tensors))
+
+
 def padded(values: tuple[int, ...]) -> tuple[int, ...]:
     """Three entries, the missing outer ones as 0."""
     return (0,) * (MAX_AXES - len(values)) + values

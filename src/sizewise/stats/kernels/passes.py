@@ -16,6 +16,7 @@ from sizewise.stats.kernels.call import BackwardCall, ForwardCall
 from sizewise.stats.kernels.field_order import Fields, Planes, every_plane
 from sizewise.stats.kernels.label_errors import record_of
 from sizewise.stats.kernels.layout import joint_layout
+from sizewise.stats.kernels.upsampled_call import UpsampledBackwardCall
 from sizewise.stats.reference import compute_dtype
 
 # A program with ever new shapes prepares anew now and then.
@@ -34,6 +35,7 @@ def region_sums(
     sigmoid: bool,
     kinds: Sequence[int],
     parameters: Sequence[float],
+    upsample: str | None = None,
 ) -> Tensor:
     """See :func:`sizewise.stats.reference.region_sums`; bad target values make the sums NaN instead of raising."""
     record = record_of(logits.device)
@@ -44,7 +46,7 @@ def region_sums(
         return torch.zeros(shape, dtype=compute_dtype(logits.dtype), device=logits.device)
     logits, target, mask = walkable(logits, target, mask)
     fields = tuple(zip(kinds, parameters, strict=True))
-    call = forward_call(logits, target, mask, ignore_index, sigmoid, fields)
+    call = forward_call(logits, target, mask, ignore_index, sigmoid, fields, upsample)
     with on_device_of(logits):
         return call(logits, target, mask, record.tensor)
 
@@ -58,6 +60,7 @@ def region_gradient(
     sigmoid: bool,
     kinds: Sequence[int],
     parameters: Sequence[float],
+    upsample: str | None = None,
 ) -> Tensor:
     """See :func:`sizewise.stats.reference.region_gradient`."""
     gradient = torch.empty_like(logits)
@@ -66,7 +69,7 @@ def region_gradient(
     walked, target, mask = walkable(logits, target, mask)
     out = gradient if walked is logits else torch.empty_like(walked)
     fields = tuple(zip(kinds, parameters, strict=True))
-    call = backward_call(walked, target, mask, out, ignore_index, sigmoid, fields, every_plane(fields))
+    call = backward_call(walked, target, mask, out, ignore_index, sigmoid, fields, every_plane(fields), upsample)
     one = number_on(coefficients.device, coefficients.dtype, 1.0)
     planes = torch.cat((coefficients.flatten(), one))  # all of one term, whose factor is 1
     with on_device_of(logits):
@@ -75,11 +78,17 @@ def region_gradient(
 
 
 def forward_call(
-    logits: Tensor, target: Tensor, mask: Tensor | None, ignore_index: int | None, sigmoid: bool, fields: Fields
+    logits: Tensor,
+    target: Tensor,
+    mask: Tensor | None,
+    ignore_index: int | None,
+    sigmoid: bool,
+    fields: Fields,
+    upsample: str | None = None,
 ) -> ForwardCall:
     """The launches that take the sums of such input."""
-    key = ("forward", form_of(logits, target, mask), ignore_index, sigmoid, tuple(fields))
-    return prepared(key, lambda: ForwardCall(logits, target, mask, ignore_index, sigmoid, fields))
+    key = ("forward", form_of(logits, target, mask), ignore_index, sigmoid, tuple(fields), upsample)
+    return prepared(key, lambda: ForwardCall(logits, target, mask, ignore_index, sigmoid, fields, upsample))
 
 
 def backward_call(
@@ -91,10 +100,14 @@ def backward_call(
     sigmoid: bool,
     fields: Fields,
     planes: Planes,
-) -> BackwardCall:
+    upsample: str | None = None,
+) -> BackwardCall | UpsampledBackwardCall:
     """The launch that writes the gradient for such input; ``gradient`` is laid out as ``torch.empty_like(logits)``."""
-    key = ("backward", form_of(logits, target, mask), ignore_index, sigmoid, tuple(fields), tuple(planes))
-    return prepared(key, lambda: BackwardCall(logits, target, mask, gradient, ignore_index, sigmoid, fields, planes))
+    key = ("backward", form_of(logits, target, mask), ignore_index, sigmoid, tuple(fields), tuple(planes), upsample)
+    given = (logits, target, mask, gradient, ignore_index, sigmoid, fields, planes)
+    if upsample is None:
+        return prepared(key, lambda: BackwardCall(*given))
+    return prepared(key, lambda: UpsampledBackwardCall(*given, upsample))
 
 
 def prepared(key: tuple, make: Callable[[], Made]) -> Made:

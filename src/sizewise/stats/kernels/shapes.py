@@ -42,6 +42,21 @@ def backward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
     return shape._replace(waves=max(1, 32 // shape.warps))
 
 
+def cells_shape(classes: int, columns: int, width: int) -> Shape:
+    """For the backward kernel of upsampled logits: a lane for each column of pixels, at least ``columns`` of them.
+
+    A warp's lanes exchange values among themselves, so few classes take one warp; with many each lane holds some of
+    them, since seven values of each class are alive at a time.
+    """
+    chunk = chunk_of(classes, False, writes=True)
+    padded = chunk * ((classes + chunk - 1) // chunk)
+    block = max(power_of_two(columns), min(32 if padded > 8 else 64, power_of_two(width)))
+    warps = max(1, block // 64) if chunk == 1 else 4
+    while warps < 16 and padded * block > 32 * warps * 20 and (chunk > 1 or block > 32 * warps):
+        warps *= 2
+    return Shape(chunk, block, warps, 1, max(1, 24 // warps))
+
+
 def _shape(classes: int, chunk: int, classes_last: bool, itemsize: int, registers: int) -> Shape:
     """As many neighbouring pixels in a thread, up to 4, as leave its values within ``registers``."""
     padded = chunk * ((classes + chunk - 1) // chunk)
