@@ -161,7 +161,7 @@ def read_input(
         probabilities=given == "probabilities",
         temperature=temperature,
         background=background,
-        upsample=upsample,
+        upsample=None if full == tuple(values.shape[2:]) else upsample,
         size=full,
     )
 

@@ -11,7 +11,12 @@ NOT_A_LABEL = -(2**31)  # no class has it: the criterion reports it as it report
 
 
 def as_loss(
-    where: str, criterion: str | Criterion, *, activation: str = "softmax", ignore_index: int | None = None
+    where: str,
+    criterion: str | Criterion,
+    *,
+    activation: str = "softmax",
+    ignore_index: int | None = None,
+    upsample: str | None = None,
 ) -> Loss:
     """The loss of that name, or the criterion itself, that reads its input in the given way.
 
@@ -19,13 +24,14 @@ def as_loss(
     Loss(CrossEntropy() + SizeL1(), ignore_index=255)
     """
     if isinstance(criterion, str):
-        return loss(criterion, activation=activation, ignore_index=ignore_index)
+        return loss(criterion, activation=activation, ignore_index=ignore_index, upsample=upsample)
     if not isinstance(criterion, Criterion):
         raise TypeError(
             f"{where}: criterion must be the name of a loss, as 'RCE', or a sizewise loss, got "
             f"{type(criterion).__name__} {criterion!r}."
         )
-    return Loss(criterion, activation=activation, ignore_index=ignore_index)
+    upsample = criterion.upsample or upsample
+    return Loss(criterion, activation=activation, ignore_index=ignore_index, upsample=upsample)
 
 
 def read_target(where: str, criterion: Criterion, logits: Tensor, target: Tensor) -> Tensor:

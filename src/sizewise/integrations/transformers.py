@@ -15,8 +15,8 @@ from sizewise.integrations.reading import as_loss
 class SemanticLoss:
     """A ``compute_loss_func`` of ``transformers.Trainer`` for semantic segmentation.
 
-    Logits at a lower resolution than the labels, as SegFormer's quarter, are upsampled bilinearly
-    (``align_corners=False``) as the models' own losses do; Mask2Former's queries go through :func:`semantic_logits`.
+    Logits at a lower resolution than the labels, as SegFormer's quarter, are read as if upsampled bilinearly
+    (``align_corners=False``), which the models' own losses do, without the memory of it; Mask2Former's queries go through :func:`semantic_logits`.
     With ``"CE"`` and a network of logits it is the loss that the network itself would return.
 
     Args:
@@ -40,7 +40,9 @@ class SemanticLoss:
     def __init__(
         self, criterion: str | Criterion, *, ignore_index: int | None = 255, activation: str = "softmax"
     ) -> None:
-        self.criterion = as_loss("SemanticLoss", criterion, activation=activation, ignore_index=ignore_index)
+        self.criterion = as_loss(
+            "SemanticLoss", criterion, activation=activation, ignore_index=ignore_index, upsample="linear"
+        )
         self._device = torch.device("cpu")
 
     def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
@@ -99,11 +101,15 @@ def post_process_semantic_segmentation(
     sizes = [scores.shape[-2:]] * len(scores) if target_sizes is None else _sizes(where, target_sizes, len(scores))
     maps = []
     for image, size in zip(scores.detach(), sizes, strict=True):
-        resized = _resized(image.unsqueeze(0), torch.Size(size))
-        if given == "probabilities":
-            resized = resized / resized.sum(1, keepdim=True).clamp(min=torch.finfo(resized.dtype).tiny)
         options: dict[str, Any] = {"given": given, "background": background, "prune": prune}
-        maps.append(decide(resized, metric=metric, temperature=temperature, **options)[0])
+        scored = image.unsqueeze(0)
+        if given == "logits" and _is_below(scored, size):
+            options |= {"upsample": "linear", "size": size}
+        else:
+            scored = _resized(scored, torch.Size(size))
+        if given == "probabilities":
+            scored = scored / scored.sum(1, keepdim=True).clamp(min=torch.finfo(scored.dtype).tiny)
+        maps.append(decide(scored, metric=metric, temperature=temperature, **options)[0])
     return maps
 
 
@@ -164,7 +170,9 @@ def _sizes(where: str, target_sizes: Sequence[tuple[int, int]] | Tensor, images:
 
 def _logits(outputs: Any, size: torch.Size) -> Tensor:
     found = _read("SemanticLoss", outputs)
-    return _resized(found, size) if isinstance(found, Tensor) else semantic_logits(found[0], _resized(found[1], size))
+    if not isinstance(found, Tensor):
+        return semantic_logits(found[0], _resized(found[1], size))
+    return found if _is_below(found, size) else _resized(found, size)  # the criterion interpolates upwards
 
 
 def _read(where: str, outputs: Any) -> Tensor | tuple[Tensor, Tensor]:
@@ -179,6 +187,10 @@ def _read(where: str, outputs: Any) -> Tensor | tuple[Tensor, Tensor]:
             f"masks_queries_logits, got {type(outputs).__name__}. Is it a model for semantic segmentation?"
         )
     return queries, masks
+
+
+def _is_below(maps: Tensor, size: Sequence[int]) -> bool:
+    return all(small <= full for small, full in zip(maps.shape[-2:], size, strict=True))
 
 
 def _resized(maps: Tensor, size: torch.Size) -> Tensor:

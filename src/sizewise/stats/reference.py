@@ -26,7 +26,7 @@ from sizewise.stats.masks import Masks
 from sizewise.stats.multiclass import MulticlassChunk
 from sizewise.stats.scratch import Scratch
 from sizewise.stats.target_values import check_labels, check_probabilities, check_shares
-from sizewise.stats.upsampling import Enlargement
+from sizewise.stats.upsampling import Enlargement, needed_upsample
 from sizewise.stats.workers import map_chunks
 
 Result = TypeVar("Result")
@@ -140,7 +140,8 @@ class Input:
         # A softmax over two classes needs their difference alone.
         self.takes_difference = self.regions == 2 and not sigmoid
         self.enlargement: Enlargement | None = None
-        if upsample is not None:
+        if needed_upsample(logits, target, upsample) is not None:
+            assert upsample is not None
             self.enlargement = Enlargement(small, self.spatial, upsample)
         # Chunks add up in float64, so that their number leaves no trace; Apple's GPUs have none.
         self.total_dtype = torch.float32 if logits.device.type == "mps" else torch.float64

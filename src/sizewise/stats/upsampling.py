@@ -20,6 +20,11 @@ UPSAMPLES = (LINEAR, CORNERS)
 MOST_AXES = 3
 
 
+def needed_upsample(logits: Tensor, target: Tensor, upsample: str | None) -> str | None:
+    """``upsample``, or None where the logits have the target's size already."""
+    return None if logits.shape[2:] == target.shape[2:] else upsample
+
+
 class Axis:
     """Where the pixels of one axis lie between its cells.
 

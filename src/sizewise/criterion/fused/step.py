@@ -24,6 +24,7 @@ from sizewise.stats.kernels.passes import backward_call, form_of, forward_call, 
 from sizewise.stats.kernels.upsampled_call import UpsampledBackwardCall
 from sizewise.stats.operator import region_gradient
 from sizewise.stats.reference import compute_dtype
+from sizewise.stats.upsampling import needed_upsample
 
 if TYPE_CHECKING:
     from sizewise.criterion.criterion import Criterion
@@ -66,6 +67,7 @@ def make_step(
     if logits.numel() == 0 or logits.dim() > 5 or not snapshot.fits(logits.device):
         return None
     ignore_index, sigmoid, kinds, parameters, upsample = snapshot.reading
+    upsample = needed_upsample(logits, target, upsample)
     if upsample is not None and not covers(logits.shape[-1], target.shape[-1], upsample):
         return None
     reading = (ignore_index, sigmoid, tuple(zip(kinds, parameters, strict=True)))

@@ -18,6 +18,7 @@ from sizewise.stats.kernels.label_errors import record_of
 from sizewise.stats.kernels.layout import joint_layout
 from sizewise.stats.kernels.upsampled_call import UpsampledBackwardCall
 from sizewise.stats.reference import compute_dtype
+from sizewise.stats.upsampling import needed_upsample
 
 # A program with ever new shapes prepares anew now and then.
 MOST_CALLS = 1024
@@ -46,6 +47,7 @@ def region_sums(
         return torch.zeros(shape, dtype=compute_dtype(logits.dtype), device=logits.device)
     logits, target, mask = walkable(logits, target, mask)
     fields = tuple(zip(kinds, parameters, strict=True))
+    upsample = needed_upsample(logits, target, upsample)
     call = forward_call(logits, target, mask, ignore_index, sigmoid, fields, upsample)
     with on_device_of(logits):
         return call(logits, target, mask, record.tensor)
@@ -69,6 +71,7 @@ def region_gradient(
     walked, target, mask = walkable(logits, target, mask)
     out = gradient if walked is logits else torch.empty_like(walked)
     fields = tuple(zip(kinds, parameters, strict=True))
+    upsample = needed_upsample(logits, target, upsample)
     call = backward_call(walked, target, mask, out, ignore_index, sigmoid, fields, every_plane(fields), upsample)
     one = number_on(coefficients.device, coefficients.dtype, 1.0)
     planes = torch.cat((coefficients.flatten(), one))  # all of one term, whose factor is 1
