@@ -16,7 +16,8 @@ class SemanticLoss:
     """A ``compute_loss_func`` of ``transformers.Trainer`` for semantic segmentation.
 
     Logits at a lower resolution than the labels, as SegFormer's quarter, are read as if upsampled bilinearly
-    (``align_corners=False``), which the models' own losses do, without the memory of it; Mask2Former's queries go through :func:`semantic_logits`.
+    (``align_corners=False``), which the models' own losses do, without the memory of it; Mask2Former's queries go
+    through :func:`semantic_logits`.
     With ``"CE"`` and a network of logits it is the loss that the network itself would return.
 
     Args:
