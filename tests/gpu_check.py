@@ -14,6 +14,7 @@ import warnings
 import torch
 import torch.utils.checkpoint
 from gpu_decisions import deciding
+from gpu_upsampled import upsampled
 from kernel_cases import FIELD_SETS, RCE, Case, build, judge
 from sampling import sample
 
@@ -384,7 +385,7 @@ def main() -> int:
     failed = []
     checks = (
         forms, same_bits, one_node, around_a_node, everyone, watching, graph, bad_labels, many_elements, memory, compiled,
-        deciding,
+        deciding, upsampled,
     )  # fmt: skip
     for check in [one for one in checks if one.__name__ in sys.argv[1:] or len(sys.argv) == 1]:
         start = time.perf_counter()
