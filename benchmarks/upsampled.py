@@ -1,8 +1,8 @@
 """Losses of logits at a quarter of the size: ``PYTHONPATH=src python benchmarks/upsampled.py [OUT.csv]``.
 
 Device time of forward and backward in a CUDA graph, and the peak of memory over the head's own logits, for: torch's
-interpolate and cross-entropy; the same under torch.compile; interpolate and our loss; our loss with ``upsample``. COMMIT
-in the environment says which version it was.
+interpolate and cross-entropy; the same under torch.compile; interpolate and our loss; our loss with ``upsample``.
+COMMIT in the environment says which version it was.
 """
 
 import csv
@@ -52,16 +52,18 @@ def ways(size: tuple[int, ...]) -> dict:
     }
 
 
+def step_of(loss, logits: torch.Tensor, target: torch.Tensor):
+    """Forward and backward as a function of nothing."""
+    return lambda: torch.autograd.grad(loss(logits, target), logits)
+
+
 def main() -> None:
     """Print medians, and append them as rows."""
     rows = []
     for shape, size, dtype, labels in CASES:
         logits = torch.randn(shape, device="cuda", dtype=dtype).requires_grad_()
         target = torch.randint(0, shape[1], (shape[0], *size), device="cuda", dtype=labels)
-        runs = {
-            name: lambda loss=loss: torch.autograd.grad(loss(logits, target), logits)
-            for name, loss in ways(size).items()
-        }
+        runs = {name: step_of(loss, logits, target) for name, loss in ways(size).items()}
         peaks, graphs, times = {}, {}, {name: [] for name in runs}
         for name, run in runs.items():
             for _ in range(3):
