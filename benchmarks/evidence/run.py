@@ -1,0 +1,114 @@
+"""The evidence, in parts that each leave a valid smaller study; what is in the tables is not run again.
+
+    python benchmarks/evidence/run.py kvasir drive --data ROOT --encoder FILE --work DIR --part pilot
+    python benchmarks/evidence/run.py kvasir drive --data ROOT --encoder FILE --work DIR --part 1
+
+The pilot runs CE with each second term at a few λ and one seed; λ is then the one with the best validation DSC, test
+cases unseen. Part 1 adds seeds 0 to 2 of CE, JaccardCE and each compound at its λ; part 2 seeds 3 and 4; part 3
+CC-DiceCE on the sets with many objects; part 4 the other named losses. ``trials`` are the size penalties of
+size_terms.py. Every run is scored under argmax and dice.
+"""
+
+import argparse
+import os
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import yaml
+from tables import add_runs, finished, read_runs
+
+from sizewise.study.compare import compare
+from sizewise.study.engines.engine import make_engine
+from sizewise.study.study_config import StudyConfig
+
+HERE = Path(__file__).parent
+SETS = tuple(path.stem for path in sorted((HERE / "protocols").glob("*.yaml")))
+# CE with each second term, at these λ: the paper's, and others around the strengths that peers use.
+GRID = {"Dice": (0.1, 1.0, 3.0), "SizeL1": (0.3, 1.0, 3.0), "SizeKL": (0.1, 1.0)}
+PLAIN = ("CE", "JaccardCE")
+OTHERS = ("WCE", "FL", "Dice", "LogDice", "LogDiceCE", "DiceFL", "DBCE", "RFL-L1", "RFL-KL")
+MANY_OBJECTS = ("dsb2018", "idrid", "drive")
+TRIALS = ("huber", "relative", "relative_huber", "log_ratio", "soft_temperature", "dice_and_size", "jaccard_and_size")
+DECISIONS = ("argmax", "dice")
+
+
+def main() -> None:
+    """Run what is missing of one part on the sets that are named."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="+", choices=SETS)
+    parser.add_argument("--data", type=Path, required=True, help="the folder that holds the data sets")
+    parser.add_argument("--encoder", default="imagenet", help="the encoder's weights: a file, or imagenet")
+    parser.add_argument("--work", type=Path, required=True, help="where run folders go")
+    parser.add_argument("--part", choices=("pilot", "1", "2", "3", "4", "trials"), required=True)
+    parser.add_argument("--jobs", default="auto")
+    parser.add_argument("--set", action="append", default=[], help="NAME=VALUE, to try it out; not for the tables")
+    options = parser.parse_args()
+    sys.path.append(str(HERE))  # where size_terms:NAME lies; helper processes look there too
+    os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(HERE)])
+    for name in options.sets:
+        todo = defaultdict(list)  # losses by the seeds that are missing: what runs together shares the machine
+        for loss, seeds in planned(name, options.part):
+            missing = tuple(seed for seed in seeds if (loss, str(seed)) not in finished(name))
+            todo[missing].append(loss)
+        for seeds, losses in todo.items():
+            if seeds:
+                run(name, losses, seeds, options)
+
+
+def planned(name: str, part: str) -> list[tuple[str, tuple[int, ...]]]:
+    """Losses and seeds of what a part runs."""
+    if part == "pilot":
+        return [(compound(term, weight), (0,)) for term, weights in GRID.items() for weight in weights]
+    if part in ("1", "2"):
+        chosen = (best_compound(name, term) for term in GRID)
+        return [(loss, (0, 1, 2) if part == "1" else (3, 4)) for loss in (*PLAIN, *chosen)]
+    if part == "3":
+        return [("CC-DiceCE", (0, 1, 2))] if name in MANY_OBJECTS else []
+    if part == "trials":
+        return [(f"size_terms:{loss}", (0, 1)) for loss in TRIALS]
+    return [(loss, (0, 1, 2)) for loss in OTHERS]
+
+
+def compound(term: str, weight: float) -> str:
+    """CE + λ · term."""
+    return f"CE + {weight:g} * {term}"
+
+
+def best_compound(name: str, term: str) -> str:
+    """That with the best validation DSC of seed 0."""
+    tried = {run["loss"]: float(run["validation_dsc"]) for run in read_runs(name) if run["seed"] == "0"}
+    losses = [compound(term, weight) for weight in GRID[term]]
+    missing = [loss for loss in losses if loss not in tried]
+    if missing:
+        raise SystemExit(f"{name}: run --part pilot first, there is no run of {', '.join(missing)}.")
+    return max(losses, key=lambda loss: tried[loss])
+
+
+def run(name: str, losses: list[str], seeds: tuple[int, ...], options: argparse.Namespace) -> None:
+    """A study of these losses, and its rows in the tables."""
+    protocol = yaml.safe_load((HERE / "protocols" / f"{name}.yaml").read_text())
+    settings = dict(protocol["settings"])
+    if "resnet" in settings["model"]:
+        settings["encoder_weights"] = options.encoder
+    if "groups" in settings:
+        settings["groups"] = str(HERE / "protocols" / settings["groups"])
+    settings |= {key: yaml.safe_load(value) for key, _, value in (one.partition("=") for one in options.set)}
+    study = StudyConfig(
+        data=(str(options.data / protocol["data"]),),
+        losses=tuple(losses),
+        seeds=seeds,
+        decisions=DECISIONS,
+        settings=tuple(settings.items()),
+    )
+    folder = options.work / name / f"{options.part}-{'-'.join(map(str, seeds))}"
+    try:
+        compare(study, folder=folder, engine=make_engine("local", {"jobs": options.jobs}))
+    finally:  # stopped in the middle, what is finished counts
+        if not options.set and (folder / "runs").exists():
+            added = add_runs(name, sorted((folder / "runs").iterdir()))
+            print(f"{name}: {added} runs added to the tables", flush=True)
+
+
+if __name__ == "__main__":
+    main()

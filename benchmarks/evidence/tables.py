@@ -1,0 +1,100 @@
+"""The committed tables: the scores of every run, and how each did on its validation cases.
+
+``results/SET.csv.xz`` is in the long form of ``results.csv``, with the metrics that the page uses and five digits;
+``results/SET-runs.csv`` has one line for each run.
+"""
+
+import csv
+import io
+import json
+import lzma
+from pathlib import Path
+
+from sizewise.metrics.cases_csv import COLUMNS, table_lines
+from sizewise.train.history import read_history
+from sizewise.train.run_folder import is_finished
+
+RESULTS = Path(__file__).parent / "results"
+METRICS = ("dsc", "iou_pooled", "nsd", "size_error", "true_proportion", "component_recall", "component_precision")
+RUN_HEAD = ("loss", "seed", "validation_dsc", "epoch", "steps", "train_seconds", "temperature")
+
+
+def scores_file(name: str) -> Path:
+    """Where the scores of a set are."""
+    return RESULTS / f"{name}.csv.xz"
+
+
+def read_scores(name: str) -> list[tuple[str, ...]]:
+    """The cells of every line."""
+    path = scores_file(name)
+    if not path.exists():
+        return []
+    with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
+        return [tuple(row) for row in csv.reader(file)][1:]
+
+
+def read_runs(name: str) -> list[dict[str, str]]:
+    """One line for each run."""
+    path = RESULTS / f"{name}-runs.csv"
+    if not path.exists():
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def finished(name: str) -> set[tuple[str, str]]:
+    """Loss and seed of the runs whose scores are in the table."""
+    return {(run["loss"], run["seed"]) for run in read_runs(name)}
+
+
+def add_runs(name: str, folders: list[Path]) -> int:
+    """Add the runs of these folders that are finished and not in the tables; how many those were."""
+    scores, runs, known, added = read_scores(name), read_runs(name), finished(name), 0
+    for folder in folders:
+        if not is_finished(folder):
+            continue
+        lines = [tuple(cells) for _, cells in table_lines(folder / "cases.csv")]
+        of = dict(zip(COLUMNS, lines[0], strict=True))
+        key = (of["loss"], of["seed"])
+        if key in known:
+            continue
+        scores += [rounded(cells) for cells in lines if cells[COLUMNS.index("metric")] in METRICS]
+        runs.append(dict(zip(RUN_HEAD, (*key, *summary(folder)), strict=True)))
+        known.add(key)
+        added += 1
+    if added:
+        write(name, scores, runs)
+    return added
+
+
+def rounded(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """A line without the run's name, which the other columns say, and with five digits."""
+    row = dict(zip(COLUMNS, cells, strict=True))
+    row["run"], row["data"] = "", Path(row["data"]).name
+    row["value"] = f"{float(row['value']):.5g}" if row["value"] else ""
+    return tuple(row[name] for name in COLUMNS)
+
+
+def summary(folder: Path) -> tuple[str, ...]:
+    """The best validation, and what the training took."""
+    history = read_history(folder / "history.csv")
+    best = max((row for row in history if "val_dsc" in row), key=lambda row: row["val_dsc"])
+    seconds = sum(row["train_seconds"] for row in history)
+    decision = folder / "decision.json"
+    temperature = json.loads(decision.read_text()).get("temperature", "") if decision.exists() else ""
+    steps = sum(row["steps"] for row in history)
+    return f"{best['val_dsc']:.5f}", f"{best['epoch']:g}", f"{steps:g}", f"{seconds:.1f}", str(temperature)
+
+
+def write(name: str, scores: list[tuple[str, ...]], runs: list[dict[str, str]]) -> None:
+    """Both tables, sorted, so that the order of runs leaves no trace."""
+    RESULTS.mkdir(exist_ok=True)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(sorted(scores))
+    scores_file(name).write_bytes(lzma.compress(text.getvalue().encode(), preset=9 | lzma.PRESET_EXTREME))
+    with open(RESULTS / f"{name}-runs.csv", "w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, RUN_HEAD, lineterminator="\n")
+        table.writeheader()
+        table.writerows(sorted(runs, key=lambda run: tuple(run.values())))

@@ -1,0 +1,102 @@
+"""benchmarks/evidence: what a part runs, how λ is chosen, and what the tables keep."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from sizewise.metrics.cases_csv import Row, RunColumns, write_cases
+from sizewise.study.study_config import StudyConfig
+from sizewise.train.history import write_history
+
+FOLDER = Path(__file__).parents[1] / "benchmarks" / "evidence"
+
+
+@pytest.fixture
+def evidence(monkeypatch, tmp_path):
+    """The scripts as modules, with their tables in an empty folder."""
+    monkeypatch.setattr(sys, "path", [*sys.path, str(FOLDER)])
+    import run
+    import tables
+
+    monkeypatch.setattr(tables, "RESULTS", tmp_path / "results")
+    yield run, tables
+    for name in ("run", "tables", "size_terms"):
+        sys.modules.pop(name, None)
+
+
+def finished_run(folder: Path, loss: str, seed: int, validation: list[float]) -> Path:
+    folder.mkdir(parents=True)
+    of = RunColumns(run=folder.name, data="/somewhere/kvasir-seg", loss=loss, seed=str(seed), decision="argmax")
+    rows = [Row(of, "a", 1, "dsc", 0.123456789), Row(of, "a", 1, "hd95", 3.0), Row(of, "b", 1, "dsc", None)]
+    write_cases(folder / "cases.csv", rows)
+    history = [
+        {"epoch": epoch, "val_dsc": score, "steps": 10, "train_seconds": 2.0}
+        for epoch, score in enumerate(validation, start=1)
+    ]
+    write_history(folder / "history.csv", history)
+    (folder / "decision.json").write_text(json.dumps({"temperature": 1.5}))
+    return folder
+
+
+def test_tables_keep_every_finished_run_once(evidence, tmp_path, monkeypatch):
+    _, tables = evidence
+    monkeypatch.setattr(tables, "is_finished", lambda folder: folder.name != "begun")
+    folders = [finished_run(tmp_path / "one", "CE", 0, [0.5, 0.8, 0.7]), tmp_path / "begun"]
+    assert tables.add_runs("kvasir", folders) == 1
+    assert tables.add_runs("kvasir", folders) == 0
+    assert tables.finished("kvasir") == {("CE", "0")}
+    (run,) = tables.read_runs("kvasir")
+    assert run == {
+        "loss": "CE",
+        "seed": "0",
+        "validation_dsc": "0.80000",
+        "epoch": "2",
+        "steps": "30",
+        "train_seconds": "6.0",
+        "temperature": "1.5",
+    }
+    scores = tables.read_scores("kvasir")
+    assert [row[-2:] for row in scores] == [("dsc", "0.12346"), ("dsc", "")]  # hd95 is not used by the page
+    assert all(row[1] == "kvasir-seg" for row in scores)  # no path of a machine
+
+
+def test_the_weight_is_chosen_on_validation(evidence, tmp_path, monkeypatch):
+    run, tables = evidence
+    monkeypatch.setattr(tables, "is_finished", lambda folder: True)
+    with pytest.raises(SystemExit, match="run --part pilot first"):
+        run.planned("kvasir", "1")
+    scores = {0.1: 0.6, 1.0: 0.9, 3.0: 0.7, 0.3: 0.95}
+    folders = [
+        finished_run(tmp_path / f"{term}-{weight}", run.compound(term, weight), 0, [scores[weight]])
+        for term, weights in run.GRID.items()
+        for weight in weights
+    ]
+    tables.add_runs("kvasir", folders)
+    losses = [loss for loss, _ in run.planned("kvasir", "1")]
+    assert losses == ["CE", "JaccardCE", "CE + 1 * Dice", "CE + 0.3 * SizeL1", "CE + 1 * SizeKL"]
+    assert {seeds for _, seeds in run.planned("kvasir", "2")} == {(3, 4)}
+    assert run.planned("kvasir", "3") == []
+    assert run.planned("drive", "3") == [("CC-DiceCE", (0, 1, 2))]
+
+
+def test_every_protocol_is_a_study_and_every_trial_a_loss(evidence):
+    import yaml
+
+    run, _ = evidence
+    assert len(run.SETS) == 7
+    for name in run.SETS:
+        protocol = yaml.safe_load((FOLDER / "protocols" / f"{name}.yaml").read_text())
+        StudyConfig(data=(protocol["data"],), losses=("CE",), settings=tuple(protocol["settings"].items()))
+        assert {"recipe", "model", "epochs", "batch_size"} <= set(protocol["settings"])
+    import torch
+
+    import sizewise as sw
+
+    logits, labels = torch.randn(2, 3, 8, 8, requires_grad=True), torch.randint(0, 3, (2, 8, 8))
+    for trial in run.TRIALS:
+        loss = sw.loss(f"size_terms:{trial}")(logits, labels)
+        loss.backward()
+        assert loss.isfinite(), trial
+    assert logits.grad.isfinite().all()
