@@ -139,6 +139,7 @@ def label_tiles(
     THRESHOLD: tl.constexpr,
     BOUND: tl.constexpr,
     GOING: tl.constexpr,
+    LAST: tl.constexpr,
     RULE: tl.constexpr,
     BACKGROUND: tl.constexpr,
     K: tl.constexpr,
@@ -159,9 +160,10 @@ def label_tiles(
 ):
     """``rules`` is the state of :mod:`update`, RULE numbers for each row of the scope; row % row_period is that row.
 
-    GAIN, THRESHOLD, BOUND and GOING are where those numbers stand. ``settings`` are 1/T and the limit below which a
-    class is bound. The workspace takes (fields, rows, K, programs) partial sums: V and I; in the first pass also G, and
-    whether p is anywhere above the limit; with shifts V alone. ``table`` and ``depth`` are for logits that are
+    GAIN, THRESHOLD, BOUND and GOING are where those numbers stand. A trial after LAST updates is the last one if it is
+    better than those: it writes its labels, so that the final pass need not. ``settings`` are 1/T and the limit below
+    which a class is bound. The workspace takes (fields, rows, K, programs) partial sums: V and I; in the first pass G
+    too, and whether p is anywhere above the limit; with shifts V alone. ``table`` and ``depth`` are for logits that are
     UPSAMPLED.
     """
     program = tl.program_id(0)
@@ -203,6 +205,9 @@ def label_tiles(
     tiles = tl.cdiv(pixels, BLOCK)
     if MODE == TRIAL:
         tiles = tl.where(tl.load(state + GOING) > 0, tiles, 0)  # nothing is left to try
+        shown_until = tl.where(tl.load(state + GOING + 3) >= LAST, pixels, 0)
+    if MODE == WRITE:
+        tiles = tl.where(tl.load(state + GOING + 4) > 0, 0, tiles)  # the last trial was the best
     first = part.to(tl.int64) if WIDE else part
     for tile in range(first, tiles, programs):
         pixel = tile * BLOCK + tl.arange(0, BLOCK)[None, :]
@@ -270,11 +275,12 @@ def label_tiles(
                 scores = scores + (score,)
         label = first_largest(scores, K, CHUNK, BACKGROUND)
 
-        if WRITES:
-            label = tl.where(valid, label, BACKGROUND if BACKGROUND >= 0 else 0)
+        if WRITES or MODE == TRIAL:
+            shown = tl.where(valid, label, BACKGROUND if BACKGROUND >= 0 else 0)
             s_offsets = pixel_offsets(pixel, width, height, s_outer, s_middle, s_inner, AXES)
-            tl.store(s_start + s_offsets, label.to(labels.dtype.element_ty), mask=inside)
-        else:
+            written = inside if WRITES else inside & (pixel < shown_until)
+            tl.store(s_start + s_offsets, shown.to(labels.dtype.element_ty), mask=written)
+        if not WRITES:
             label = tl.where(valid, label, -1)
             new_counts = ()
             new_insides = ()

@@ -23,8 +23,9 @@ from sizewise.stats.upsampling import CORNERS
 
 # What one program of the second stage holds at a time.
 UPDATE_ELEMENTS = 8192
-# The state of a row: nine numbers for each class, and four for all.
-PER_CLASS, NUMBERS = 9, 4
+# The state of a row: nine numbers for each class, and five for all.
+PER_CLASS, NUMBERS = 9, 5
+NEVER = 1 << 20
 BEST = 3
 
 
@@ -89,14 +90,15 @@ class KernelDecision:
         settings = self._settings(given, prune)
         one_class = self.classes - (given.background is not None) == 1
         updates = UPDATES_OF_ONE_CLASS if one_class else UPDATES + REPEATS
+        last = (UPDATES_OF_ONE_CLASS if one_class else UPDATES) - 1
         tensors = self._tensors(given, labels, state, workspace, settings)
         with on_device_of(given.values):
             stream = cuda_stream(given.values.get_device())
             for turn in range(updates + 1):
                 mode = FIRST if turn == 0 else TRIAL
-                self._labels(mode, period, prune > 0)(*tensors, stream=stream)
+                self._labels(mode, period, prune > 0, last)(*tensors, stream=stream)
                 self._update(turn == 0, metric, one_class, period, given)(workspace, state, stream=stream)
-            self._labels(WRITE, period, prune > 0)(*tensors, stream=stream)
+            self._labels(WRITE, period, prune > 0, last)(*tensors, stream=stream)
 
     def write(self, given: Given, labels: Tensor, rule: Rule) -> None:
         """Write the labels that a rule gives."""
@@ -152,12 +154,13 @@ class KernelDecision:
     def _settings(self, given: Given, prune: float) -> Tensor:
         return pair_on(self.device, 1 / given.temperature, prune)
 
-    def _labels(self, mode: Any, period: int, has_bound: bool) -> Launch:
-        key = ("labels", mode.value, period, has_bound)
+    def _labels(self, mode: Any, period: int, has_bound: bool, last: int = NEVER) -> Launch:
+        key = ("labels", mode.value, period, has_bound, last)
         if key not in self.launches:
             first = 0 if mode in (FIRST, TRIAL, SHIFTS) else BEST
             places = {name: (first + place) * self.classes for place, name in enumerate(("GAIN", "THRESHOLD", "BOUND"))}
             constants = {"MODE": mode.value, **places, "GOING": PER_CLASS * self.classes, **self.constants}
+            constants["LAST"] = last
             constants["HAS_BOUND"] = has_bound and mode.value in (TRIAL.value, WRITE.value)
             numbers = (*self.head, period, *self.tail)
             ordered = {name: constants[name] for name in label_tiles.arg_names if name in constants}

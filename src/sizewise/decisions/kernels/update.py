@@ -54,7 +54,8 @@ def update_rule(
     """Judge the trial and prepare the next.
 
     The state of a row holds K numbers each of the trial's gain, threshold and bound; the best rule's gain, threshold
-    and bound; the full update's gain and threshold; and G. Then: whether it goes on, F, the share, and updates so far.
+    and bound; the full update's gain and threshold; and G. Then: whether it goes on, F, the share, updates so far, and
+    whether the labels of the best rule are written already: those of the last trial, if it is better.
     """
     row = tl.program_id(0)
     k = tl.arange(0, KB)
@@ -102,7 +103,7 @@ def update_rule(
             tl.store(best_bound, tl.zeros([KB], tl.float64), mask=known)
             old_gain, old_threshold = one, tl.zeros([KB], tl.float64)
             new_gain, new_threshold = gain, threshold
-            best, share, raised, goes_on = score, 1.0, 0.0, 1.0
+            best, share, raised, goes_on, written = score, 1.0, 0.0, 1.0, 0.0
         else:
             best = tl.load(numbers + 1)
             share = tl.load(numbers + 2)
@@ -124,6 +125,7 @@ def update_rule(
             best = tl.where(better, score, best)
             share = tl.where(better, 1.0, tl.where(worse, share / 2, share))
             raised += better.to(tl.float64)
+            written = (better & (raised >= UPDATES)).to(tl.float64)
             goes_on = (better & (raised < UPDATES)).to(tl.float64)
             if not ONE_CLASS:
                 goes_on = tl.where(worse, 1.0, goes_on)
@@ -138,3 +140,4 @@ def update_rule(
         tl.store(numbers + 1, best)
         tl.store(numbers + 2, share)
         tl.store(numbers + 3, raised)
+        tl.store(numbers + 4, written)
