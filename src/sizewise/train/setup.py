@@ -1,6 +1,6 @@
 """All that an epoch needs, put together before the first one: data, network, optimizer, step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
+from torch import Tensor, nn
 
 from sizewise.criterion import Loss, WeightSchedule
 from sizewise.models.build import size_multiple
+from sizewise.models.head_upsampling import leave_upsampling_to_loss
 from sizewise.train.augment import AUGMENTATIONS
 from sizewise.train.batches import Batches, ResidentBatches, StreamedBatches
 from sizewise.train.config import RunConfig, Runtime
@@ -24,6 +25,7 @@ from sizewise.train.schedule import Schedule
 from sizewise.train.store import Store, StoreCache, classes_present
 from sizewise.train.task import Task, make_model, make_weight_schedule
 from sizewise.train.training_step import Step
+from sizewise.user_code import is_user_code
 from sizewise.wording import counted
 
 Log = Callable[[str], None]
@@ -80,8 +82,8 @@ def set_up(
     multiple, augmentation = size_multiple(config.model), AUGMENTATIONS[config.augment]
     if device.type == "cuda" and task.dataset.spatial_dims == 2:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    # a ramp sets λ as it goes; the run's own loss stays as it was made
-    criterion = (deepcopy(run.criterion) if config.ramp else run.criterion).to(device)
+    criterion = deepcopy(run.criterion).to(device)  # the run's own loss stays as it was made
+    share_upsampling(config, model, criterion, patch, multiple)
     captured = device.type == "cuda" and fabric.world_size == 1 and runtime.graphs == "auto"
     optimizer = make_optimizer(config, model.to(device), captured=captured, on_gpu=device.type == "cuda")
     state = RunState(model, optimizer, Schedule(config))
@@ -125,6 +127,13 @@ def set_up(
 
     weights = make_weight_schedule(config, criterion)
     return Setup(state, network, criterion, batches, step, weights, captured, validation, scale, multiple, draw)
+
+
+def share_upsampling(config: RunConfig, model: nn.Module, criterion: Loss, patch: Sequence[int], multiple: int) -> None:
+    """Leave the upsampling of a head of SMP to the loss, where logits need not be cropped before."""
+    whole = all(size % multiple == 0 for size in patch)
+    if whole and criterion.upsample is None and not is_user_code(config.model):
+        criterion.upsample = leave_upsampling_to_loss(model)
 
 
 def read_stores(
