@@ -71,14 +71,3 @@ def test_training_leaves_it_to_the_loss_where_nothing_is_padded():
     criterion = sw.loss("RCE")
     share_upsampling(RunConfig(data="synthetic", model="my_nets:build"), fpn(), criterion, (64, 64), 32)
     assert criterion.upsample is None  # who knows what comes behind a user's own head
-
-
-def test_a_run_with_such_a_head_trains_and_is_scored(tmp_path):
-    from sizewise.train.config import Runtime
-    from sizewise.train.resolve import resolve
-    from sizewise.train.run import run_training
-
-    settings = {"data": "synthetic", "model": "fpn-resnet18", "epochs": 1, "steps_per_epoch": 1, "batch_size": 2}
-    run = resolve(settings | {"size": (64, 64), "precision": "float32"})
-    run_training(run, folder=tmp_path / "run", runtime=Runtime(accelerator="cpu"))
-    assert (tmp_path / "run" / "cases.csv").exists()
