@@ -117,6 +117,7 @@ def take_step(
     separate: bool = False,
     truth: RegionStats | None = None,
     scale: float = 1.0,
+    cells: Any = None,
 ) -> Taken:
     """L, the terms' values and the sums of one batch.
 
@@ -128,23 +129,24 @@ def take_step(
         separate: whether each value gets a gradient of its own; else L alone does.
         truth: where the true proportions for size terms come from, if not from ``target``: sums of the same fields.
         scale: a factor on L and on every value.
+        cells: the cells of the target's components, where they are known and some term is per component.
     """
     if torch.compiler.is_compiling():
         if criterion.watches:
             say_unwatched_while_compiling(criterion)
-        return _operations(criterion, logits, target, mask, truth, scale)
+        return _operations(criterion, logits, target, mask, truth, scale, cells)
     snapshot = criterion.snapshot()
     if type(logits) is not Tensor:  # MONAI's networks pass on the MetaTensor of their input
         logits = plain(snapshot.label, "logits", logits)
     if in_torch_func() or in_dispatch_mode() or type(logits) is not Tensor or torch.jit.is_tracing():
-        return _operations(criterion, logits, target, mask, truth, scale)
+        return _operations(criterion, logits, target, mask, truth, scale, cells)
     taken = Taken(snapshot, truth, scale, separate)
     learned = snapshot.learned()
     backend = None
     if snapshot.fusible and not learned and takes_kernels(logits):
         backend = fused_step()(snapshot, criterion, logits, target, mask, truth is not None)
     if backend is None:
-        backend = PlainStep(snapshot, criterion)
+        backend = PlainStep(snapshot, criterion, cells)
     if torch.is_grad_enabled() and (logits.requires_grad or learned):
         outputs = apply_step(taken, backend, logits, target, mask, *learned)
         if separate:
@@ -179,10 +181,16 @@ _fused: list[Callable[..., Any]] = []
 
 
 def _operations(
-    criterion: "Criterion", logits: Tensor, target: Tensor, mask: Tensor | None, truth: RegionStats | None, scale: float
+    criterion: "Criterion",
+    logits: Tensor,
+    target: Tensor,
+    mask: Tensor | None,
+    truth: RegionStats | None,
+    scale: float,
+    cells: Any = None,
 ) -> Any:
     """The same as single operations, for those who look at each."""
-    stats = criterion.stats(logits, target, mask)
+    stats = criterion.stats(logits, target, mask, cells=cells)
     if truth is not None:
         stats = stats.with_size_truth(truth)
     values = criterion.terms_from_stats(stats)
