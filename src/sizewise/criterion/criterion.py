@@ -71,7 +71,7 @@ class Criterion(Module, ABC):
         """The weighted sum of the values that :meth:`terms` returned."""
 
     def stats(self, logits: Tensor, target: Tensor, mask: Tensor | None = None, *, cells: Any = None) -> RegionStats:
-        """One pass over the logits that takes exactly the sums this criterion needs, and one more for those of cells."""
+        """One pass over the logits that takes exactly the sums this criterion needs, and another for those of cells."""
         if self.cell_fields:
             return stats_with_cells(self, logits, target, mask, cells)
         return self.image_stats(logits, target, mask)
