@@ -41,7 +41,7 @@ def test_other_classes_and_ignored_pixels_are_no_components():
 def test_empty_regions_have_no_value():
     nothing, something = [[0, 0, 0]], [[0, 1, 0]]
     missed, alarm = scored(nothing, something).values(), scored(something, nothing).values()
-    assert [missed[name] for name in NAMES] == [0.0, None]
+    assert [missed[name] for name in NAMES] == [0.0, 0.0]  # to miss all never improves a score
     assert [alarm[name] for name in NAMES] == [None, 0.0]
     assert [true_negative(1, valid_px=3).values()[name] for name in NAMES] == [None, None]
 

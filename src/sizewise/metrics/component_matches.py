@@ -1,10 +1,11 @@
 """Which components were found: recall and precision of connected components, in all and by size.
 
 A true component is found where the predicted class has at least one of its pixels; a predicted component is right where
-the true class has at least one of its pixels. Without a true component there is no recall, without a predicted one no
-precision: no value. Thirds are those of the sizes, in pixels, of the data set's true components of the class: with n of
-them, the ⌈n/3⌉-th and the ⌈2n/3⌉-th smallest are the largest small and the largest medium size. Predicted components
-are sorted by the same two sizes, so that thirds mean the same for every model.
+the true class has at least one of its pixels. Without a true component there is no recall: no value. Without a
+predicted one precision is 0 where there was something to find, so that to miss a structure never improves it, and has
+no value elsewhere and by size. Thirds are those of the sizes, in pixels, of the data set's true components of the
+class: with n of them, the ⌈n/3⌉-th and the ⌈2n/3⌉-th smallest are the largest small and the largest medium size.
+Predicted components are sorted by the same two sizes, so that thirds mean the same for every model.
 """
 
 import math
@@ -55,6 +56,21 @@ class ComponentMatches:
 def within(found: ComponentMatches, limits: tuple[float, float]) -> ComponentMatches:
     """The components of both sides between two sizes."""
     return ComponentMatches(found.true.within(limits), found.predicted.within(limits))
+
+
+def recall(found: ComponentMatches) -> float | None:
+    """The share of true components that were found."""
+    return found.true.share
+
+
+def precision(found: ComponentMatches) -> float | None:
+    """The share of predicted components that are right; 0 where all was missed."""
+    return 0.0 if found.true.met and not found.predicted.met else found.predicted.share
+
+
+def precision_of_third(found: ComponentMatches) -> float | None:
+    """The same among the components of one size."""
+    return found.predicted.share
 
 
 def match_components(predicted: np.ndarray, target: np.ndarray) -> ComponentMatches:

@@ -6,6 +6,7 @@ list. A metric is added by its formula and one entry here; :func:`add_metric` do
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from sizewise.errors import BadInput
@@ -87,6 +88,12 @@ def _share(name: str, label: str, formula: str, **more: object) -> Metric:
     return Metric(name, label, formula, "0 to 1", "%", "higher", 1.0, points, screen=(label, "{:.4f}"), **more)  # type: ignore[arg-type]
 
 
+def _share_of_components(side: str, by_size: bool, found: "ComponentMatches") -> float | None:
+    from sizewise.metrics.component_matches import precision, precision_of_third, recall
+
+    return recall(found) if side == "true" else precision_of_third(found) if by_size else precision(found)
+
+
 def _components(side: Literal["true", "predicted"], third: Literal["", "small", "medium", "large"] = "") -> Metric:
     """Recall (of the true components) or precision (of the predicted ones), of all or of one third by size."""
     name, whose, other = {
@@ -106,7 +113,7 @@ def _components(side: Literal["true", "predicted"], third: Literal["", "small", 
         "higher",
         1.0,
         f"points of {label}",
-        of_components=lambda found: (found.true if side == "true" else found.predicted).share,
+        of_components=partial(_share_of_components, side, bool(third)),
         third=third,
         screen=(third or name.removeprefix("component_"), "{:.4f}") if side == "true" or not third else ("", ""),
         in_report=not third,
