@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from sizewise.private_apis import in_torch_func
-from sizewise.stats.cell_operator import cell_gradient, cell_sums
+from sizewise.stats.cell_operator import add_cell_gradient, cell_gradient, cell_sums, takes_cell_kernels
 from sizewise.stats.cells import Cells, find_cells, prepare_cells
 from sizewise.stats.inputs import prepare
 from sizewise.stats.operator import region_gradient
@@ -69,7 +69,13 @@ class CellPass:
     def gradient(
         self, on_images: Tensor, on_cells: Tensor, logits: Tensor, target: Tensor, mask: Tensor | None
     ) -> Tensor:
-        """The gradient of the sums of images and of cells together, rounded once."""
+        """The gradient of the sums of images and of cells together."""
+        maps, classes, most, _, sigmoid, kinds, _ = self.options
+        if not torch.is_grad_enabled() and takes_cell_kernels(logits, maps, classes, most, sigmoid, kinds):
+            gradient = region_gradient(on_images, logits, target, mask, *self.snapshot.reading)
+            add_cell_gradient(gradient, on_cells, logits, target, mask, *self.options)  # in place: no second gradient
+            return gradient
+        # rounded once, however low the precision
         wide = logits if logits.dtype.itemsize > 2 else logits.float()
         gradient = region_gradient(on_images, wide, target, mask, *self.snapshot.reading)
         gradient.add_(cell_gradient(on_cells.contiguous(), wide, target, mask, *self.options))
