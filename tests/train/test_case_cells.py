@@ -1,9 +1,13 @@
 """Cells of prepared cases: cropped, moved and scored as their labels are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
-from train.tiny_runs import PHOTO, memory_dataset
+from data.layouts.image_folder import write_image_folder
+from train.tiny_runs import CPU as CPU_RUNTIME
+from train.tiny_runs import PHOTO, history_without_times, memory_dataset, train_tiny
 
 import sizewise as sw
 from sizewise.train.augment import AUGMENTATIONS, augment
@@ -106,3 +110,37 @@ def test_validation_is_the_criterion_over_all_cases(batch_size):
     labels = torch.stack([store.target(i) for i in range(3)])
     assert got.loss == pytest.approx(float(loss(network(images), labels)), rel=1e-5)
     assert set(got.terms) == {"CrossEntropy", "Dice", "CC-Dice"}
+
+
+@pytest.mark.usefixtures("no_curves")
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+def test_a_run_with_components_is_the_same_from_memory_and_from_disk(activation, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIZEWISE_CACHE", str(tmp_path / "cache"))
+    data = write_image_folder(tmp_path / "data", cases=12)
+    for name, keep in (("memory", "auto"), ("disk", "never")):
+        runtime = replace(CPU_RUNTIME, keep_on_device=keep)
+        train_tiny(
+            data,
+            tmp_path / name,
+            runtime=runtime,
+            loss="CC-DiceCE",
+            activation=activation,
+            augment="any-way-up",
+            epochs=2,
+        )
+    rows = history_without_times(tmp_path / "memory")
+    assert rows == history_without_times(tmp_path / "disk")
+    assert all(row["train_CC-Dice"] > 0 and row["val_CC-Dice"] > 0 for row in rows)
+    kept = [path.name for path in (tmp_path / "cache").iterdir()]
+    assert all(not one.startswith("tmp") for one in kept)  # the cells' file is gone with whoever opened it
+
+
+def test_cells_of_data_on_disk_lie_in_a_file_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIZEWISE_CACHE", str(tmp_path))
+    store = store_of()
+    on_disk = find_case_cells(replace(store, on_disk=True), criterion(), channels=3)
+    in_memory = find_case_cells(store, criterion(), channels=3)
+    assert (on_disk.maps.dtype, in_memory.maps.dtype) == (torch.int32, torch.int16)
+    assert torch.equal(on_disk.maps, in_memory.maps.int())
+    assert on_disk.most == in_memory.most
+    assert list(tmp_path.iterdir()) == []  # a file without a name

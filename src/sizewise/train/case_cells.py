@@ -82,25 +82,20 @@ def find_case_cells(
     for index, (maps, count) in enumerate(track(work, what=what, total=len(store)) if what else work):
         flat[starts[index] : starts[index + 1]] = torch.from_numpy(maps.reshape(-1))
         most = max(most, count)
-    if not _is_mapped(store.labels) and most < NARROW:
+    if not store.on_disk and most < NARROW:
         flat = flat.to(torch.int16)
     return CaseCells(flat.to(store.labels.device), starts[:-1], store.shapes, classes, most)
 
 
 def _room(store: Store, size: int) -> Tensor:
     """int32 memory for all maps; in a file where the labels are in one."""
-    if not _is_mapped(store.labels):
+    if not store.on_disk:
         return torch.empty(size, dtype=torch.int32)
     root = Path(os.environ.get("SIZEWISE_CACHE") or Path.home() / ".cache" / "sizewise")
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=root) as file:  # the map keeps it until the process ends
         file.truncate(max(1, size) * 4)
         return torch.from_numpy(np.memmap(file, dtype=np.int32, mode="r+", shape=(max(1, size),)))[:size]
-
-
-def _is_mapped(labels: Tensor) -> bool:
-    """Whether labels lie in a file, as those of data sets that are larger than memory."""
-    return labels.device.type == "cpu" and isinstance(labels.numpy().base, np.memmap)
 
 
 def move_cells(maps: Tensor, motions: Tensor) -> Tensor:
