@@ -104,5 +104,9 @@ def test_what_is_wrong_with_cells_is_said():
         sw.Cells(torch.zeros(1, 1, 4, dtype=torch.int32), [1, 2])
     with pytest.raises(ValueError, match=r"components: labels must have shape \(N, \*S\)"):
         sw.components(torch.zeros(4, dtype=torch.long))
+    with pytest.raises(ValueError, match=r"components: mask must be bool, \(N, \*S\) = \(1, 4\), True at the pixels"):
+        sw.components(target, torch.ones(1, 3, dtype=torch.bool))
+    none = sw.components(target[:0], torch.ones(0, 4, dtype=torch.bool))
+    assert (none.most, none.maps.shape) == (0, (0, 0, 4))
     by_class = {1: sw.components(target)[1]}
     assert criterion(logits, target, cells=by_class) == criterion(logits, target)

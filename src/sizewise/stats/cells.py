@@ -121,10 +121,13 @@ def components(
         )
     if mask is not None:
         mask = plain(where, "mask", mask)
-        if mask.dtype != torch.bool or mask.shape[-1:] != labels.shape[-1:]:
+        flat = (labels.shape[0], *labels.shape[2 if channels else 1 :])
+        if mask.dtype != torch.bool or tuple(mask.shape) not in (flat, tuple(labels.shape)):
             raise ValueError(
-                f"{where}: mask must be bool and of the labels' size, got {dtype_name(mask)} {shape(mask)}."
+                f"{where}: mask must be bool, (N, *S) = {flat}, True at the pixels to use, got {dtype_name(mask)} "
+                f"{shape(mask)}."
             )
+        mask = mask.unsqueeze(1) if tuple(mask.shape) == flat else mask
     if channels:
         known = labels.shape[1]
     else:
@@ -144,14 +147,13 @@ def chosen(classes: str | Sequence[int], known: int, sigmoid: bool) -> tuple[int
 def find_cells(
     target: Tensor, mask: Tensor | None, ids: Sequence[int], ignore_index: int | None, channels: bool
 ) -> Cells:
-    """The cells of a target in the operator's form: labels (N, 1, *S), or with ``channels`` (N, C, *S)."""
+    """The cells of a target in the operator's form: labels (N, 1, *S), or with ``channels`` (N, C, *S).
+
+    The mask is (N, 1, *S), or (N, C, *S) for channels.
+    """
     device = target.device
     target = target.detach().cpu()
-    masked = (
-        None
-        if mask is None
-        else mask.cpu().view(mask.shape if mask.dim() == target.dim() else (-1, 1, *mask.shape[1:]))
-    )
+    masked = None if mask is None else mask.cpu()
     valid = masked
     if ignore_index is not None and not target.dtype.is_floating_point:
         labelled = target.long() != ignore_index
@@ -221,5 +223,5 @@ def _highest(labels: Tensor, mask: Tensor | None, ignore_index: int | None) -> i
     if ignore_index is not None:
         valid &= values != ignore_index
     if mask is not None:
-        valid &= mask.view(mask.shape if mask.dim() == values.dim() else (-1, 1, *mask.shape[1:]))
+        valid &= mask
     return max(0, int(values.where(valid, 0).amax())) if values.numel() else 0
