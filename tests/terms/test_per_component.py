@@ -256,6 +256,16 @@ def test_deep_supervision_samples_the_cells_of_the_full_resolution():
     torch.testing.assert_close(value, (2 * sw.loss("CC-DiceCE")(logits, target) + second) / 3)
 
 
+def test_callbacks_see_the_sums_of_cells():
+    logits, target = blobs()
+    criterion, seen = sw.loss("CC-DiceCE"), []
+    with criterion.watch(lambda stats, terms: seen.append((stats, terms))):
+        criterion(logits.requires_grad_(), target).backward()
+    (stats, terms), cells = seen[0], sw.components(target)
+    assert stats.cells.count.shape == (2 * cells.most, 3)
+    torch.testing.assert_close(criterion.from_stats(stats), criterion.total(terms))
+
+
 def test_compiled_with_given_cells():
     logits, target = blobs()
     cells = sw.components(target)

@@ -47,6 +47,7 @@ class PlainStep:
 
     def __init__(self, snapshot: "Snapshot", criterion: "Criterion", cells: Any = None) -> None:
         self.snapshot, self.criterion, self.cells = snapshot, criterion, cells
+        self.cell_stats: RegionStats | None = None
 
     def forward(
         self,
@@ -63,12 +64,10 @@ class PlainStep:
         given = prepare(snapshot.label, logits, target, mask, snapshot.ignore_index, snapshot.activation)
         with torch.no_grad():
             sums = region_sums(*given, *snapshot.reading)
-        cell_pass = None
         if snapshot.has_cells:
             self.cells = cells_for(self.criterion, *given, self.cells)
-            cell_pass = CellPass(snapshot, self.cells)
-        cell_stats = None if cell_pass is None else cell_pass.stats(*given)
-        total, values, kept = evaluate(self.criterion, snapshot.fields, sums, truth, learned, derive, cell_stats)
+            self.cell_stats = CellPass(snapshot, self.cells).stats(*given)
+        total, values, kept = evaluate(self.criterion, snapshot.fields, sums, truth, learned, derive, self.cell_stats)
         if scale != 1:
             total, values = scale * total, [scale * value for value in values]
             if kept is not None:

@@ -55,11 +55,12 @@ class Taken:
     Everything but L is put together only when it is asked for: most callers never do.
     """
 
-    __slots__ = ("fields", "names", "scale", "separate", "sums", "total", "truth", "values")
+    __slots__ = ("cells", "fields", "names", "scale", "separate", "sums", "total", "truth", "values")
 
     def __init__(self, snapshot: "Snapshot", truth: RegionStats | None, scale: float, separate: bool) -> None:
         self.names, self.fields = snapshot.names, snapshot.fields
         self.truth, self.scale, self.separate = truth, scale, separate
+        self.cells: RegionStats | None = None
         self.total: Tensor
         self.values: Any
         self.sums: Tensor
@@ -71,8 +72,8 @@ class Taken:
 
     @property
     def stats(self) -> RegionStats:
-        """The sums."""
-        return RegionStats(self.fields, self.sums, self.truth)
+        """The sums, and with them those of cells where some term is per component."""
+        return RegionStats(self.fields, self.sums, self.truth, self.cells)
 
     def forward(
         self, backend: Backend, logits: Tensor, target: Tensor, mask: Tensor | None, learned: Any, derive: bool
@@ -82,6 +83,7 @@ class Taken:
         self.total, self.values, self.sums, saved, kept = backend.forward(
             logits, target, mask, truth, self.scale, learned, derive
         )
+        self.cells = getattr(backend, "cell_stats", None)
         return saved, kept
 
 
