@@ -52,7 +52,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 $(OLDEST)/installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/pip --disable-pip-version-check install --quiet torch==2.6.0 "numpy<2.3" pytest pytest-xdist hypothesis
+	$(OLDEST)/bin/pip --disable-pip-version-check install --quiet torch==2.6.0 "numpy<2.3" scipy pytest pytest-xdist hypothesis
 	$(OLDEST)/bin/pip --disable-pip-version-check install --quiet --no-deps --editable .
 	touch $@
 

@@ -28,7 +28,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 WITH_CODE = [DOCS / "index.md", DOCS / "getting-started.md", *sorted((DOCS / "guides").glob("*.md"))]
 WITH_ALL = ("sizewise", "sizewise.theory", "sizewise.terms", "sizewise.stats", "sizewise.bench")
-PRIVATE_INTEGRATIONS = {"__init__", "reading"}
+PRIVATE_INTEGRATIONS = {"component_metrics", "__init__", "reading"}
 COMMANDS = typer.main.get_command(make_app()).commands
 NEEDED = ("mkdocs", "material", "mkdocstrings", "mkdocstrings_handlers", "latex2mathml")
 

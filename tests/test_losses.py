@@ -26,6 +26,8 @@ FORMULAS = {
     "RFL-L1": "Focal() + SizeL1()",
     "RFL-KL": "Focal() + 0.1 * SizeKL()",
     "JaccardCE": "0.25 * CrossEntropy() + 0.75 * Jaccard(absent='skip')",
+    "CC-Dice": "per_component(Dice(classes='foreground'))",
+    "CC-DiceCE": "CrossEntropy() + Dice() + per_component(Dice(classes='foreground'))",
 }
 OVERLAP = {"smooth": 1.0, "scope": "image", "absent": "include", "class_reduction": "mean"}
 SIZE = {"temperature": 10.0, "pixels": "valid", "scope": "image", "absent": "include", "class_reduction": "sum"}
@@ -92,7 +94,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", sw.loss_names())
 def test_options_go_to_each_term_that_has_them(name):
-    kinds = [type(term) for term in sw.loss(name).parts.values()]
+    kinds = [type(getattr(term, "term", term)) for term in sw.loss(name).parts.values()]
     for option, value in OPTIONS.items():
         given = {option: value} | ({"target": OPTIONS["target"]} if option == "pixels" else {})
         takers = [kind for kind in kinds if option in kind.option_names()]
@@ -103,13 +105,14 @@ def test_options_go_to_each_term_that_has_them(name):
         made = sw.loss(name, **given)
         for term, kind in zip(made.parts.values(), kinds, strict=True):
             own = {one: what for one, what in given.items() if one in kind.option_names()}
-            named = (
-                {"absent": "skip"} if (name, kind) == ("JaccardCE", sw.Jaccard) else {}
-            )  # its own, unless one is given
+            per_component = hasattr(term, "term")
+            named = {"absent": "skip"} if (name, kind) == ("JaccardCE", sw.Jaccard) else {}
+            named |= {"classes": "foreground"} if per_component else {}  # its own, unless one is given
             alone = kind(**named | own)
-            assert repr(term) == repr(alone)
-            changed = any(own.get(one) != DEFAULTS[kind.__name__].get(one) for one in named | own)
+            changed = any((named | own)[one] != DEFAULTS[kind.__name__].get(one) for one in named | own)
             assert (repr(alone) != repr(kind())) == changed
+            alone = sw.per_component(alone) if per_component else alone
+            assert repr(term) == repr(alone)
             assert torch.equal(term(LOGITS, TARGET), alone(LOGITS, TARGET))
     with pytest.raises(TypeError, match="unexpected keyword argument 'momentum'"):
         sw.loss(name, momentum=0.9)
@@ -123,12 +126,13 @@ def test_weight_is_lambda_and_a_number(name):
         ):
             sw.loss(name, weight=0.5)
     else:
-        main, second = sw.loss(name, weight=0.3).parts
+        *main, last = sw.loss(name, weight=0.3).parts
         loss = sw.loss(name, weight=0.3)
         first = 0.25 if name == "JaccardCE" else 1.0
-        assert [float(weight) for weight in loss.weights] == [first, 0.3]
+        assert [float(weight) for weight in loss.weights] == [first] * len(main) + [0.3]
         terms = loss.terms(LOGITS, TARGET)
-        torch.testing.assert_close(loss(LOGITS, TARGET), first * terms[main] + 0.3 * terms[second])
+        wanted = sum(first * terms[one] for one in main) + 0.3 * terms[last]
+        torch.testing.assert_close(loss(LOGITS, TARGET), wanted)
     for wrong in ([1.0, 2.0], torch.ones(3), torch.tensor(0.5)):
         with pytest.raises(TypeError, match=r"weight is λ, one number >= 0 for a whole term.*class_weight=\.\.\."):
             sw.loss(name, weight=wrong)

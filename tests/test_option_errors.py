@@ -15,7 +15,7 @@ OPTIONS = {
         lambda: sw.loss("DiceBCE"),
         ValueError,
         "there is no loss 'DiceBCE'; the names are CE, WCE, FL, Dice, LogDice, DiceCE, LogDiceCE, DiceFL, LogDiceFL, DBCE, "
-        "RCE-L1, RCE-KL, RFL-L1, RFL-KL, JaccardCE, RCE, RFL. Did you mean 'DiceCE'?",
+        "RCE-L1, RCE-KL, RFL-L1, RFL-KL, JaccardCE, CC-Dice, CC-DiceCE, RCE, RFL. Did you mean 'DiceCE'?",
     ),
     "loss name in lower case": (lambda: sw.loss("rce"), ValueError, "Did you mean 'RCE'?"),
     "option that no term has": (

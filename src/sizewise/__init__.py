@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sizewise.deep_supervision import DeepSupervision
     from sizewise.losses import loss, loss_names
     from sizewise.stats import RegionStats, region_stats
+    from sizewise.stats.cells import Cells, components
     from sizewise.stats.kernels.label_errors import check
     from sizewise.terms import (
         BalancedCrossEntropy,
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
         SizeL1,
         Tversky,
     )
+    from sizewise.terms.per_component import per_component
     from sizewise.tiles import tiled_backward
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BalancedCrossEntropy",
+    "Cells",
     "Criterion",
     "CrossEntropy",
     "Decision",
@@ -61,16 +64,21 @@ __all__ = [
     "Tversky",
     "WeightSchedule",
     "check",
+    "components",
     "decide",
     "fit_decision",
     "loss",
     "loss_names",
+    "per_component",
     "region_stats",
     "theory",
     "tiled_backward",
 ]
 
 _HOMES = {
+    "Cells": "stats.cells",
+    "components": "stats.cells",
+    "per_component": "terms.per_component",
     "Criterion": "criterion",
     "Decision": "decisions.decision",
     "DeepSupervision": "deep_supervision",

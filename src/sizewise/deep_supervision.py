@@ -7,9 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from sizewise.checks import check_number
+from sizewise.criterion.cell_stats import cells_for
 from sizewise.criterion.criterion import Criterion
 from sizewise.criterion.step import Taken, take_step
 from sizewise.criterion.term_values import TermValues
+from sizewise.stats.cells import Cells
+from sizewise.stats.nearest import nearest
 from sizewise.stats.region_stats import RegionStats
 
 
@@ -42,20 +45,25 @@ class DeepSupervision(nn.Module):
             if not sum(self.weights) > 0:
                 raise ValueError(f"DeepSupervision: at least one weight must be above 0, got {list(weights)}.")
 
-    def forward(self, outputs: Sequence[Tensor], target: Any, mask: Any = None) -> Tensor:
+    def forward(self, outputs: Sequence[Tensor], target: Any, mask: Any = None, *, cells: Any = None) -> Tensor:
         """The weighted loss of all levels; arguments as for :meth:`terms`."""
-        totals = [taken.total for taken in self._levels(outputs, target, mask, separate=False)]
+        totals = [taken.total for taken in self._levels(outputs, target, mask, cells, separate=False)]
         return sum(totals[1:], totals[0])
 
-    def terms(self, outputs: Sequence[Tensor], target: Any, mask: Any = None) -> dict[str, Tensor]:
+    def terms(
+        self, outputs: Sequence[Tensor], target: Any, mask: Any = None, *, cells: Any = None
+    ) -> dict[str, Tensor]:
         """Each term's value, averaged over the levels with their weights.
 
         Args:
             outputs: logits of each level, the full resolution first.
             target: the full-resolution target, sampled down here to the nearest pixel, or a list with one per level.
             mask: likewise.
+            cells: those of the full resolution, for component-wise terms; they are found there if they are not given.
+                The other levels sample them, so that a component stays one; where none of its pixels is left, it has
+                no value.
         """
-        levels = self._levels(outputs, target, mask, separate=True)
+        levels = self._levels(outputs, target, mask, cells, separate=True)
         values = {
             name: sum((level.terms[name] for level in levels[1:]), value) for name, value in levels[0].terms.items()
         }
@@ -64,26 +72,44 @@ class DeepSupervision(nn.Module):
             return values
         return TermValues(values, sum(totals[1:], totals[0]), self.criterion.lambdas)
 
-    def _levels(self, outputs: Sequence[Tensor], target: Any, mask: Any, *, separate: bool) -> list[Taken]:
+    def _levels(self, outputs: Sequence[Tensor], target: Any, mask: Any, cells: Any, *, separate: bool) -> list[Taken]:
         """The step of each level that has a weight, with that weight in its values."""
         if isinstance(outputs, Tensor):
             outputs = [outputs]
         weights = self._level_weights(len(outputs))
-        full = self.criterion.upsample is not None
-        targets, masks = per_level("target", target, outputs, full), per_level("mask", mask, outputs, full)
+        at_full = self.criterion.upsample is not None
+        targets, masks = per_level("target", target, outputs, at_full), per_level("mask", mask, outputs, at_full)
+        full = self._full_cells(outputs[0], targets[0], masks[0], cells)
         taken: list[Taken] = []
         truth: RegionStats | None = None
         if weights[0] == 0:  # the full resolution is read for its proportions alone
             with torch.no_grad():
-                truth = self.criterion.stats(outputs[0], targets[0], masks[0])
+                truth = self.criterion.image_stats(outputs[0], targets[0], masks[0])
         for output, level_target, level_mask, weight in zip(outputs, targets, masks, weights, strict=True):
             if weight > 0:
                 step = take_step(
-                    self.criterion, output, level_target, level_mask, separate=separate, truth=truth, scale=weight
+                    self.criterion,
+                    output,
+                    level_target,
+                    level_mask,
+                    separate=separate,
+                    truth=truth,
+                    scale=weight,
+                    cells=full if full is None or at_full else full.resampled(output.shape[2:]),
                 )
                 taken.append(step)
                 truth = step.stats.detach() if truth is None else truth
         return taken
+
+    def _full_cells(self, output: Tensor, target: Any, mask: Any, cells: Any) -> Cells | None:
+        """The cells at full resolution, where some term is per component."""
+        criterion = self.criterion
+        if not criterion.cell_fields:
+            return None
+        if criterion.upsample is not None and cells is not None:
+            return cells  # every level is compared with them as they are
+        given = criterion.snapshot().prepare(output, target, mask)
+        return cells_for(criterion, *given, cells)
 
     def _level_weights(self, levels: int) -> list[float]:
         if levels == 0:
@@ -109,19 +135,3 @@ def per_level(argument: str, given: Any, outputs: Sequence[Tensor], full: bool) 
             )
         return list(given)
     return [given if given is None or full else nearest(given, output.shape[2:]) for output in outputs]
-
-
-def nearest(values: Tensor, spatial: Sequence[int]) -> Tensor:
-    """``values`` (N, [C,] *S) sampled to ``spatial``, pixel ⌊(i + ½) · old / new⌋ for pixel i, in any dtype.
-
-    >>> nearest(torch.arange(4).view(1, 4), (2,)).tolist()
-    [[1, 3]]
-    """
-    if values.dim() <= len(spatial):
-        return values  # the criterion names what is wrong with it
-    for axis, new in enumerate(spatial, start=values.dim() - len(spatial)):
-        old = values.shape[axis]
-        if old != new:
-            index = ((torch.arange(new, device=values.device) * 2 + 1) * old).div(2 * new, rounding_mode="floor")
-            values = values.index_select(axis, index)
-    return values

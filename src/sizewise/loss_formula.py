@@ -8,9 +8,11 @@ from typing import Any
 from sizewise import terms
 from sizewise.checks import closest
 from sizewise.criterion import Criterion
+from sizewise.terms.per_component import per_component
 from sizewise.user_code import import_named, is_user_code
 
 SIGNS = "+*("
+WRAPPER = "per_component"
 EXAMPLE = "CE + 0.5 * Tversky(alpha=0.3, beta=0.7)"
 
 
@@ -71,6 +73,10 @@ class _Reader:
             if not _is_number(number):
                 self.refuse(node, "a number times a term")
             return ast.literal_eval(number) * self.criterion(term)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == WRAPPER:
+            if len(node.args) != 1 or node.keywords:
+                self.refuse(node, "one term in the brackets, as per_component(Dice(smooth=0.5)),")
+            return per_component(self.criterion(node.args[0]))
         if isinstance(node, ast.Call):
             return self.term(node.func, self.options(node))
         return self.term(node, {})

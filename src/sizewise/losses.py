@@ -1,4 +1,4 @@
-"""Losses by name: the paper's, and CE with Jaccard; or written down as a sum of terms."""
+"""Losses by name: the paper's, CE with Jaccard, Dice per component; or written down as a sum of terms."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,41 +7,67 @@ from sizewise.checks import check_weight, closest
 from sizewise.criterion import Criterion, Loss
 from sizewise.loss_formula import is_formula, read_formula
 from sizewise.terms import BalancedCrossEntropy, CrossEntropy, Dice, DiceBias, Focal, Jaccard, LogDice, SizeKL, SizeL1
+from sizewise.terms.per_component import per_component
 from sizewise.terms.term import Term
 
 
 @dataclass(frozen=True)
-class NamedLoss:
-    """What a name stands for: ``main_weight`` · main + ``weight`` · second."""
+class Part:
+    """A term of a named loss: its class, its weight, the options that the name sets; whether it is per component."""
 
-    main: type[Term]
-    weight: float | None = None
-    second: type[Term] | None = None
-    main_weight: float = 1.0
-    second_options: dict[str, Any] = field(default_factory=dict)
+    kind: type[Term]
+    weight: float = 1.0
+    options: dict[str, Any] = field(default_factory=dict)
+    per_component: bool = False
+
+    def make(self, given: dict[str, Any], weight: float | None = None) -> Criterion:
+        """The term with those of the given options that it has."""
+        own = self.options | {option: value for option, value in given.items() if option in self.kind.option_names()}
+        made: Criterion = per_component(self.kind(**own)) if self.per_component else self.kind(**own)
+        weight = self.weight if weight is None else weight
+        return made if weight == 1 else weight * made
+
+
+@dataclass(frozen=True)
+class NamedLoss:
+    """What a name stands for: the weighted sum of its parts."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def weight(self) -> float | None:
+        """λ: the weight of the last term, beside others."""
+        return self.parts[-1].weight if len(self.parts) > 1 else None
 
     @property
     def kinds(self) -> tuple[type[Term], ...]:
         """The classes of its terms."""
-        return (self.main,) if self.second is None else (self.main, self.second)
+        return tuple(part.kind for part in self.parts)
 
 
+def _sum(*parts: Part | type[Term]) -> NamedLoss:
+    return NamedLoss(tuple(part if isinstance(part, Part) else Part(part) for part in parts))
+
+
+_CC_DICE = Part(Dice, options={"classes": "foreground"}, per_component=True)
 NAMED_LOSSES: dict[str, NamedLoss] = {
-    "CE": NamedLoss(CrossEntropy),
-    "WCE": NamedLoss(BalancedCrossEntropy),
-    "FL": NamedLoss(Focal),
-    "Dice": NamedLoss(Dice),
-    "LogDice": NamedLoss(LogDice),
-    "DiceCE": NamedLoss(CrossEntropy, 0.1, Dice),
-    "LogDiceCE": NamedLoss(CrossEntropy, 0.1, LogDice),
-    "DiceFL": NamedLoss(Focal, 0.1, Dice),
-    "LogDiceFL": NamedLoss(Focal, 0.1, LogDice),
-    "DBCE": NamedLoss(CrossEntropy, 0.01, DiceBias),
-    "RCE-L1": NamedLoss(CrossEntropy, 1.0, SizeL1),
-    "RCE-KL": NamedLoss(CrossEntropy, 0.1, SizeKL),
-    "RFL-L1": NamedLoss(Focal, 1.0, SizeL1),
-    "RFL-KL": NamedLoss(Focal, 0.1, SizeKL),
-    "JaccardCE": NamedLoss(CrossEntropy, 0.75, Jaccard, main_weight=0.25, second_options={"absent": "skip"}),
+    "CE": _sum(CrossEntropy),
+    "WCE": _sum(BalancedCrossEntropy),
+    "FL": _sum(Focal),
+    "Dice": _sum(Dice),
+    "LogDice": _sum(LogDice),
+    "DiceCE": _sum(CrossEntropy, Part(Dice, 0.1)),
+    "LogDiceCE": _sum(CrossEntropy, Part(LogDice, 0.1)),
+    "DiceFL": _sum(Focal, Part(Dice, 0.1)),
+    "LogDiceFL": _sum(Focal, Part(LogDice, 0.1)),
+    "DBCE": _sum(CrossEntropy, Part(DiceBias, 0.01)),
+    "RCE-L1": _sum(CrossEntropy, SizeL1),
+    "RCE-KL": _sum(CrossEntropy, Part(SizeKL, 0.1)),
+    "RFL-L1": _sum(Focal, SizeL1),
+    "RFL-KL": _sum(Focal, Part(SizeKL, 0.1)),
+    "JaccardCE": _sum(Part(CrossEntropy, 0.25), Part(Jaccard, 0.75, {"absent": "skip"})),
+    "CC-Dice": _sum(_CC_DICE),
+    "CC-DiceCE": _sum(CrossEntropy, Dice, _CC_DICE),
 }
 ALIASES = {"RCE": "RCE-L1", "RFL": "RFL-L1"}
 
@@ -51,7 +77,7 @@ def loss_names() -> tuple[str, ...]:
 
     >>> import sizewise as sw
     >>> len(sw.loss_names()), "RCE-L1" in sw.loss_names()
-    (15, True)
+    (17, True)
     """
     return tuple(NAMED_LOSSES)
 
@@ -80,10 +106,10 @@ def loss(
 
     Args:
         name: "CE", "WCE", "FL", "Dice", "LogDice", "DiceCE", "LogDiceCE", "DiceFL", "LogDiceFL", "DBCE", "RCE-L1" (also
-            "RCE"), "RCE-KL", "RFL-L1" (also "RFL"), "RFL-KL", "JaccardCE"; a sum of these and of terms with their
-            options, as "CE + 0.5 * Tversky(alpha=0.3, beta=0.7)", which is read, not run; or ``package.module:name`` of
-            your own.
-        weight: λ, the weight of the second term.
+            "RCE"), "RCE-KL", "RFL-L1" (also "RFL"), "RFL-KL", "JaccardCE", "CC-Dice", "CC-DiceCE"; a sum of these and
+            of terms with their options, as "CE + 0.5 * Tversky(alpha=0.3, beta=0.7)", which is read, not run; or
+            ``package.module:name`` of your own.
+        weight: λ, the weight of the last term, beside others.
         ignore_index: the label of pixels without a label.
         activation: ``"softmax"`` or ``"sigmoid"``.
         class_weight: one weight per class.
@@ -105,6 +131,8 @@ def loss(
     Loss(CrossEntropy(classes='foreground') + Dice(classes='foreground'), ignore_index=255)
     >>> sw.loss("JaccardCE")
     Loss(0.25 * CrossEntropy() + 0.75 * Jaccard(absent='skip'))
+    >>> sw.loss("CC-DiceCE")
+    Loss(CrossEntropy() + Dice() + per_component(Dice(classes='foreground')))
     """
     if is_formula(name):
         return _written(name, locals())
@@ -128,19 +156,14 @@ def loss(
             raise TypeError(f"loss {name!r}: no term of it has the option {option!r}; it takes {', '.join(own)}.")
     if weight is not None:
         weight = check_weight(f"loss {name!r}", weight)
-        if named.second is None:
+        if named.weight is None:
             raise TypeError(
                 f"loss {name!r}: weight is λ, which weighs a second term, and this loss has one term only. Write "
-                f"{weight:g} * {named.main.__name__}() to scale it."
+                f"{weight:g} * {named.parts[0].make({})!r} to scale it."
             )
-    made: Criterion = _make(named.main, given)
-    if named.main_weight != 1:
-        made = named.main_weight * made
-    if named.second is not None:
-        assert named.weight is not None
-        second = _make(named.second, named.second_options | given)
-        made = made + (named.weight if weight is None else weight) * second
-    return Loss(made, ignore_index=ignore_index, activation=activation, upsample=upsample)
+    *before, last = named.parts
+    made = [part.make(given) for part in before] + [last.make(given, weight)]
+    return Loss(sum(made[1:], made[0]), ignore_index=ignore_index, activation=activation, upsample=upsample)
 
 
 def _written(formula: str, given: dict[str, Any]) -> Loss:
@@ -153,10 +176,6 @@ def _written(formula: str, given: dict[str, Any]) -> Loss:
             "0.1 * Dice."
         )
     return Loss(read_formula(formula, loss, (*NAMED_LOSSES, *ALIASES)), **reading)
-
-
-def _make(kind: type[Term], given: dict[str, Any]) -> Term:
-    return kind(**{option: value for option, value in given.items() if option in kind.option_names()})
 
 
 def _find(name: Any) -> NamedLoss:

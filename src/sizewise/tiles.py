@@ -49,6 +49,11 @@ def tiled_backward(criterion: Criterion, model: Callable[[Any], Tensor], tiles: 
             "__iter__ starts anew."
         )
     snapshot = criterion.snapshot()
+    if snapshot.has_cells:
+        raise ValueError(
+            f"tiled_backward: {criterion.label} has component-wise terms, and a component may lie in several tiles. "
+            "Use a loss without them, or the whole image."
+        )
     devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
     total: Tensor | None = None
     with torch.random.fork_rng(devices=devices), torch.no_grad():

@@ -219,3 +219,24 @@ def test_metric_input_is_checked():
         RegionMetric("dsc")(y_pred=PREDICTED, y=TRUE[:, :1])
     with pytest.raises(ValueError, match=r"must hold 0 and 1 alone\. Apply AsDiscrete"):
         RegionMetric("dsc")(y_pred=PREDICTED * 0.7, y=TRUE)
+
+
+def test_components_under_monai():
+    from sizewise.integrations.monai_metrics import RegionMetric
+
+    target, predicted = torch.tensor([[[1, 0, 1, 1, 1, 0]]]), torch.tensor([[[0, 0, 1, 0, 0, 0]]])
+    one_hot = [torch.eye(2)[one].movedim(-1, 1) for one in (predicted, target)]
+    assert RegionMetric("component_recall")(*one_hot).item() == 0.5
+    assert RegionMetric("component_precision")(*one_hot).item() == 1.0
+    assert RegionMetric("component_recall_small", component_thirds_px=(1, 2))(*one_hot).item() == 0.0
+    with pytest.raises(ValueError, match=r"component_recall_medium needs component_thirds_px"):
+        RegionMetric("component_recall_medium")
+
+
+def test_component_wise_losses_under_monai():
+    target = torch.zeros(1, 1, 8, 8)
+    target[..., 2, 2] = target[..., 6, 5:7] = 1
+    logits = torch.randn(1, 2, 8, 8, requires_grad=True)
+    loss = MonaiLoss("CC-DiceCE")(logits, target)
+    loss.backward()
+    torch.testing.assert_close(loss.detach(), sw.loss("CC-DiceCE")(logits.detach(), target.long()))

@@ -107,3 +107,26 @@ def test_bad_use_is_told_what_to_do():
         metric.update(PREDICTED[:, :3], TRUE)
     with pytest.raises(ValueError, match="over must be one of 'images', 'dataset', got 'image'"):
         RegionMetric("dsc", num_classes=3, over="image")
+
+
+def test_components_of_batches_are_those_of_cases():
+    """Recall, precision, and by size: means over images, and of all components."""
+    target = torch.tensor([[[1, 0, 1, 1, 1, 0]], [[1, 1, 0, 0, 0, 0]]])
+    predicted = torch.tensor([[[0, 0, 1, 0, 0, 0]], [[1, 1, 0, 1, 1, 1]]])
+
+    def value(name, **options):
+        metric = RegionMetric(name, num_classes=2, **options)
+        for one, other in zip(predicted, target, strict=True):
+            metric.update(one[None], other[None])
+        return metric.compute().item()
+
+    assert value("component_recall") == pytest.approx((1 / 2 + 1) / 2)
+    assert value("component_recall", over="dataset") == pytest.approx(2 / 3)
+    assert value("component_precision") == pytest.approx((1 + 1 / 2) / 2)
+    assert value("component_recall_small", component_thirds_px=(1, 2)) == 0
+    assert value("component_recall_large", component_thirds_px=(1, 2)) == 1
+    with pytest.raises(ValueError, match=r"component_recall_small needs component_thirds_px=\(small, medium\)"):
+        RegionMetric("component_recall_small", num_classes=2)
+    ignored = RegionMetric("component_recall", num_classes=1, activation="sigmoid", ignore_index=9)
+    ignored.update(torch.tensor([[[-1.0, 1.0, 1.0]]]), torch.tensor([[[1, 9, 1]]]))
+    assert ignored.compute() == 0.5

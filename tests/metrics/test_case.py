@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import surface_distance
+from scipy import ndimage
 
 from sizewise.metrics.case import score_case, score_channels, true_negative
 
@@ -24,6 +25,11 @@ def random_maps(shape, classes, seed=0):
     return predicted, target
 
 
+def components_met(mask, other):
+    numbers, count = ndimage.label(mask, np.ones((3,) * mask.ndim))
+    return np.mean([(other & (numbers == number + 1)).any() for number in range(count)])
+
+
 @pytest.mark.parametrize(("shape", "spacing"), [((40, 37), (0.8, 1.5)), ((12, 14, 11), (2.0, 0.7, 0.7))])
 def test_every_class_against_the_definitions(shape, spacing):
     predicted, target = random_maps(shape, 5)
@@ -38,6 +44,8 @@ def test_every_class_against_the_definitions(shape, spacing):
             "size_error": (p.sum() - t.sum()) / p.size,
             "relative_size_error": (p.sum() - t.sum()) / t.sum(),
             "true_proportion": t.sum() / t.size,
+            "component_recall": components_met(t, p),
+            "component_precision": components_met(p, t),
         }
 
 
@@ -63,6 +71,8 @@ def test_missed_false_alarm_and_true_negative():
         "size_error": -20 / 1200,
         "relative_size_error": -1,
         "true_proportion": 20 / 1200,
+        "component_recall": 0,
+        "component_precision": 0,
     }
     (alarm,) = score(region, empty, spacing=(2, 1))
     assert alarm.values() == {
@@ -73,6 +83,8 @@ def test_missed_false_alarm_and_true_negative():
         "size_error": 20 / 1200,
         "relative_size_error": None,
         "true_proportion": 0,
+        "component_recall": None,
+        "component_precision": 0,
     }
     (negative,) = score(empty, empty, spacing=(2, 1))
     assert negative == true_negative(1, valid_px=1200)
@@ -84,6 +96,8 @@ def test_missed_false_alarm_and_true_negative():
         "size_error": 0,
         "relative_size_error": None,
         "true_proportion": 0,
+        "component_recall": None,
+        "component_precision": None,
     }
 
 
@@ -125,7 +139,8 @@ def test_only_what_is_asked_for_is_measured():
     predicted, target = random_maps((16, 16), 3)
     fast, full = score(predicted, target, classes=[1, 2], metrics=["hd95"]), score(predicted, target, classes=[1, 2])
     assert [one.counts for one in fast] == [one.counts for one in full]
-    assert fast[0].values() == {name: value for name, value in full[0].values().items() if name != "nsd"}
+    left_out = ("nsd", "component_recall", "component_precision")
+    assert fast[0].values() == {name: value for name, value in full[0].values().items() if name not in left_out}
 
 
 def test_channels_may_overlap():

@@ -37,7 +37,7 @@ def by_name(report):
 def test_every_figure_is_there_or_says_why_not(reports):
     names = {
         "differences", "decisions", "critical-difference", "violins", "weights", "temperatures", "sizes", "size-errors", "radar",
-        "validation",
+        "validation", "component-recall",
     }  # fmt: skip
     wide, small = by_name(reports["wide"]), by_name(reports["small"])
     assert set(wide) == set(small) == names
@@ -45,12 +45,14 @@ def test_every_figure_is_there_or_says_why_not(reports):
         "decisions",
         "weights",
         "temperatures",
+        "component-recall",
     }
     assert {name for name, one in small.items() if isinstance(one, LeftOut)} == {
         "decisions",
         "radar",
         "critical-difference",
         "temperatures",
+        "component-recall",
     }
     assert all(one.why.endswith(".") or ")" in one.why for one in small.values() if isinstance(one, LeftOut))
 

@@ -146,6 +146,24 @@ def test_deep_supervision_compares_every_level_with_the_full_target():
     torch.testing.assert_close(found, 0.5 * parts[0] + 0.25 * parts[1] + 0.25 * parts[2])
 
 
+def test_component_wise_terms_take_small_logits_too():
+    logits, labels, mask = draw((4, 4), (16, 16), 3)
+    labels = (labels == 1).long() + 2 * (labels == 2).long()
+    full = enlarged(logits, (16, 16), "linear")
+    for cells in (None, sw.components(labels)):
+        found = sw.loss("CC-DiceCE", upsample="linear")(logits, labels, cells=cells)
+        wanted = sw.loss("CC-DiceCE")(full, labels, cells=cells)
+        torch.testing.assert_close(found, wanted)
+        torch.testing.assert_close(*(torch.autograd.grad(one, logits, retain_graph=True)[0] for one in (found, wanted)))
+        deep = sw.DeepSupervision(sw.loss("CC-DiceCE", upsample="linear"), weights=[1.0, 0.0])
+        torch.testing.assert_close(deep([logits, logits[:, :, ::2, ::2]], labels, cells=cells), wanted)
+    cells = sw.components(labels)
+    torch.testing.assert_close(
+        sw.region_stats(logits, labels, mask, upsample="linear", cells=cells).sums,
+        sw.region_stats(full, labels, mask, cells=cells).sums,
+    )
+
+
 def test_tiles_are_interpolated_one_by_one():
     net = nn.Conv2d(1, 2, 2, stride=2).double()
     image, labels = torch.randn(1, 1, 8, 8, dtype=torch.float64), torch.randint(0, 2, (1, 8, 8))

@@ -27,7 +27,7 @@ def random_store(shapes):
 
 
 def validated(store, criterion, batch_size, patch=()):
-    sums, counts = case_sums(
+    sums, counts, _ = case_sums(
         network,
         store,
         criterion,

@@ -30,7 +30,9 @@ def show_scores(rows: Iterable[Row], *, title: str = "", names: Mapping[int, str
     """
     summaries = summarise(rows)
     labels = [f"{one.class_id} {(names or {}).get(one.class_id, '')}".strip() for one in summaries]
-    shown = [metric for metric in METRICS.values() if metric.screen[0]]
+    every = [metric for metric in METRICS.values() if metric.screen[0]]
+    shown = [metric for metric in every if metric.of_components is None]
+    components = {metric.name: metric.screen for metric in every if metric.of_components is not None}
     scores = {metric.name: metric.screen for metric in shown if not metric.signed}
     scores |= {metric.name + POOLED: (f"pooled {metric.label}", metric.screen[1]) for metric in shown if metric.pooled}
     sizes = {metric.name: metric.screen for metric in shown if metric.signed}
@@ -43,6 +45,10 @@ def show_scores(rows: Iterable[Row], *, title: str = "", names: Mapping[int, str
     ]
     heads = ["class", *(head for head, _ in sizes.values()), *_COUNTS]
     show_table("Predicted minus true size, empty regions", heads, lines)
+    if any(name in one.means for one in summaries for name in components):
+        lines = [[label, *_cells(one, components)] for label, one in zip(labels, summaries, strict=True)]
+        heads = ["class", *(head for head, _ in components.values())]
+        show_table("Components: found (recall, by size of the component), and right (precision)", heads, lines)
 
 
 def _cells(one: ClassSummary, columns: Mapping[str, tuple[str, str]]) -> list[str]:

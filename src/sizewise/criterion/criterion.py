@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from sizewise.checks import check_weight
+from sizewise.criterion.cell_stats import stats_with_cells
 from sizewise.criterion.snapshot import Snapshot
 from sizewise.criterion.step import take_step
 from sizewise.criterion.term_values import TermValues
@@ -39,6 +40,15 @@ class Criterion(Module, ABC):
         """The sums that it needs."""
 
     @property
+    def cell_fields(self) -> tuple[Field, ...]:
+        """The sums that it needs of each component's cell; none for most."""
+        return ()
+
+    def cell_classes(self, known: int, sigmoid: bool) -> tuple[int, ...]:
+        """The classes, of so many, whose components it looks at."""
+        return ()
+
+    @property
     @abstractmethod
     def scopes(self) -> frozenset[str]:
         """Over what its terms pool their sums: "image", "batch", "global"."""
@@ -61,8 +71,14 @@ class Criterion(Module, ABC):
     def total(self, terms: dict[str, Tensor]) -> Tensor:
         """The weighted sum of the values that :meth:`terms` returned."""
 
-    def stats(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> RegionStats:
-        """One pass over the logits that takes exactly the sums this criterion needs."""
+    def stats(self, logits: Tensor, target: Tensor, mask: Tensor | None = None, *, cells: Any = None) -> RegionStats:
+        """One pass over the logits that takes exactly the sums this criterion needs, and another for those of cells."""
+        if self.cell_fields:
+            return stats_with_cells(self, logits, target, mask, cells)
+        return self.image_stats(logits, target, mask)
+
+    def image_stats(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> RegionStats:
+        """The sums of each image alone."""
         return take_stats(
             self.label,
             logits,
@@ -78,16 +94,22 @@ class Criterion(Module, ABC):
         """The loss, from sums that were taken before: those of several passes, say."""
         return self.total(self.terms_from_stats(stats))
 
-    def terms(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
+    def terms(
+        self, logits: Tensor, target: Tensor, mask: Tensor | None = None, *, cells: Any = None
+    ) -> dict[str, Tensor]:
         """Each term's unweighted value by name, graph kept: log them, then call :meth:`total`."""
-        taken = take_step(self, logits, target, mask, separate=True)
+        taken = take_step(self, logits, target, mask, separate=True, cells=cells)
         if torch.compiler.is_compiling():
             return taken.terms
         return TermValues(taken.terms, taken.total, self.lambdas)
 
-    def forward(self, logits: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The loss of ``logits`` (N, K, *S) for ``target``, over the pixels where ``mask`` is True."""
-        return take_step(self, logits, target, mask).total
+    def forward(self, logits: Tensor, target: Tensor, mask: Tensor | None = None, *, cells: Any = None) -> Tensor:
+        """The loss of ``logits`` (N, K, *S) for ``target``, over the pixels where ``mask`` is True.
+
+        ``cells`` is what :func:`components` returned for the target; a criterion with component-wise terms finds them
+        by itself where they are not given, others have no use for them.
+        """
+        return take_step(self, logits, target, mask, cells=cells).total
 
     def watch(self, callback: Callback, *, fields: Sequence[str] = ()) -> Watch:
         """Call ``callback(stats, terms)`` after every step, with its sums and its unweighted values, both detached.

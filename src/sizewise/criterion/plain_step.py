@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from sizewise.criterion.cell_stats import CellPass, cells_for
 from sizewise.stats.operator import region_gradient, region_sums
 from sizewise.stats.ranks import sum_over_ranks
 from sizewise.stats.region_stats import RegionStats
@@ -25,12 +26,14 @@ class Derivatives(NamedTuple):
         sums: ∂term/∂sums, (T, fields, N, K).
         whole: ∂term/∂(sums over the batches of all ranks), (T, fields, 1, K); None where no term has that scope.
         learned: ∂(L, each term)/∂(what is learned): a row for L, then one for each term; None for 0.
+        cells: ∂term/∂(sums of cells), (T, fields, rows, K); None where no term has them.
     """
 
     factors: Tensor
     sums: Tensor
     whole: Tensor | None
     learned: list[list[Tensor | None]]
+    cells: Tensor | None = None
 
     def coefficients(self, on_terms: Tensor) -> Tensor:
         """∂(final loss)/∂sums, (fields, N, K), from ∂(final loss)/∂term; where a term pools over ranks, they meet."""
@@ -41,8 +44,9 @@ class Derivatives(NamedTuple):
 class PlainStep:
     """Forward and backward of a step for any input and any criterion; see :class:`sizewise.criterion.step.Backend`."""
 
-    def __init__(self, snapshot: "Snapshot", criterion: "Criterion") -> None:
-        self.snapshot, self.criterion = snapshot, criterion
+    def __init__(self, snapshot: "Snapshot", criterion: "Criterion", cells: Any = None) -> None:
+        self.snapshot, self.criterion, self.cells = snapshot, criterion, cells
+        self.cell_stats: RegionStats | None = None
 
     def forward(
         self,
@@ -59,13 +63,17 @@ class PlainStep:
         given = snapshot.prepare(logits, target, mask)
         with torch.no_grad():
             sums = region_sums(*given, *snapshot.reading)
-        total, values, kept = evaluate(self.criterion, snapshot.fields, sums, truth, learned, derive)
+        if snapshot.has_cells:
+            self.cells = cells_for(self.criterion, *given, self.cells)
+            self.cell_stats = CellPass(snapshot, self.cells).stats(*given)
+        total, values, kept = evaluate(self.criterion, snapshot.fields, sums, truth, learned, derive, self.cell_stats)
         if scale != 1:
             total, values = scale * total, [scale * value for value in values]
             if kept is not None:
                 rows = [[None if one is None else scale * one for one in row] for row in kept.learned]
                 whole = None if kept.whole is None else scale * kept.whole
-                kept = Derivatives(kept.factors, scale * kept.sums, whole, rows)
+                on_cells = None if kept.cells is None else scale * kept.cells
+                kept = Derivatives(kept.factors, scale * kept.sums, whole, rows, on_cells)
         return total, values, sums, given, kept
 
     def backward(
@@ -74,8 +82,13 @@ class PlainStep:
         """See :class:`sizewise.criterion.step.Backend`."""
         gradient = None
         if wants_logits:
-            coefficients = kept.coefficients(per_term(kept.factors, upstream))
-            gradient = region_gradient(coefficients, *saved, *self.snapshot.reading)
+            on_terms = per_term(kept.factors, upstream)
+            coefficients = kept.coefficients(on_terms)
+            if kept.cells is None:
+                gradient = region_gradient(coefficients, *saved, *self.snapshot.reading)
+            else:
+                on_cells = weighted(on_terms, kept.cells)
+                gradient = CellPass(self.snapshot, self.cells).gradient(coefficients, on_cells, *saved)
         learned: list[Tensor | None] = []
         for column in zip(*kept.learned, strict=True):  # L first, then each term
             parts = [g * one for g, one in zip(upstream, column, strict=False) if g is not None and one is not None]
@@ -105,6 +118,7 @@ def evaluate(
     truth: Tensor | None,
     learned: Sequence[Tensor],
     derive: bool,
+    cells: RegionStats | None = None,
 ) -> tuple[Tensor, list[Tensor], Derivatives | None]:
     """L, each term's value and, where ``derive`` asks for it, what backward needs."""
     targets = None if truth is None else RegionStats(fields, truth)
@@ -116,6 +130,9 @@ def evaluate(
             whole = pooled.sums.detach().requires_grad_(derive)
             stats.set_scoped("global", RegionStats(fields, whole, pooled.size_truth))
             inputs.append(whole)
+        if cells is not None:
+            cell_leaf = cells.sums.detach().requires_grad_(derive)
+            stats, inputs = stats.with_cells(RegionStats(cells.fields, cell_leaf)), [*inputs, cell_leaf]
         terms = criterion.terms_from_stats(stats)
         total, values = criterion.total(terms), list(terms.values())
         if not derive:
@@ -124,7 +141,8 @@ def evaluate(
         rows = [derivatives(value, [*inputs, *learned]) for value in values]
         on_learned = [derivatives(total, learned), *(row[len(inputs) :] for row in rows)]
     planes = [torch.stack([_or_zero(row[place], one) for row in rows]) for place, one in enumerate(inputs)]
-    kept = Derivatives(torch.stack(factors), planes[0], planes[1] if len(planes) > 1 else None, on_learned)
+    on_cells = None if cells is None else planes.pop()
+    kept = Derivatives(torch.stack(factors), planes[0], planes[1] if len(planes) > 1 else None, on_learned, on_cells)
     return total.detach(), [value.detach() for value in values], kept
 
 

@@ -10,6 +10,7 @@ from sizewise.module import Module
 from sizewise.stats import fields as f
 from sizewise.stats.fields import Field
 from sizewise.stats.inputs import prepare
+from sizewise.stats.region_stats import cell_reading
 
 if TYPE_CHECKING:
     from sizewise.criterion.criterion import Criterion
@@ -26,6 +27,7 @@ class Snapshot:
     Attributes:
         fields: the sums to take: those of the terms, and those that callbacks asked for.
         reading: how the operator reads its input: ignore_index, sigmoid, the fields as numbers, and upsample.
+        has_cells: whether some term is per component; ``cell_fields`` and ``cell_reading`` are then those of the cells.
         fusible: whether the formula may become a kernel: all that it depends on is seen to change. Ranks must meet in
             every call, and a replica of ``DataParallel`` lives for one call, in which no kernel pays.
         plans: what the kernels prepared for each form of input, without and with size targets from elsewhere.
@@ -57,8 +59,11 @@ class Snapshot:
         kinds = [int(field.kind) for field in self.fields]
         parameters = [field.parameter for field in self.fields]
         self.reading = (self.ignore_index, self.sigmoid, kinds, parameters, self.upsample)
+        self.cell_fields, self.cell_reading = cell_reading(criterion.cell_fields, self.ignore_index, self.activation)
+        self.has_cells = bool(criterion.cell_fields)
         self.fusible = (
-            not getattr(criterion, "_is_replica", False)
+            not self.has_cells
+            and not getattr(criterion, "_is_replica", False)
             and "global" not in criterion.scopes
             and not self.parameters
             and all(isinstance(one, (Module, *CONTAINERS)) for one in modules)

@@ -15,7 +15,7 @@ from torch import Tensor
 from sizewise.criterion.plain_step import PlainStep
 from sizewise.criterion.watch import call_back, say_unwatched, say_unwatched_while_compiling
 from sizewise.private_apis import apply_of, in_dispatch_mode, in_torch_func
-from sizewise.stats.inputs import plain
+from sizewise.stats.inputs import full_size_logits, plain
 from sizewise.stats.kernels.backend import MOST_CLASSES, kernels
 from sizewise.stats.region_stats import RegionStats
 
@@ -55,11 +55,12 @@ class Taken:
     Everything but L is put together only when it is asked for: most callers never do.
     """
 
-    __slots__ = ("fields", "names", "scale", "separate", "sums", "total", "truth", "values")
+    __slots__ = ("cells", "fields", "names", "scale", "separate", "sums", "total", "truth", "values")
 
     def __init__(self, snapshot: "Snapshot", truth: RegionStats | None, scale: float, separate: bool) -> None:
         self.names, self.fields = snapshot.names, snapshot.fields
         self.truth, self.scale, self.separate = truth, scale, separate
+        self.cells: RegionStats | None = None
         self.total: Tensor
         self.values: Any
         self.sums: Tensor
@@ -71,8 +72,8 @@ class Taken:
 
     @property
     def stats(self) -> RegionStats:
-        """The sums."""
-        return RegionStats(self.fields, self.sums, self.truth)
+        """The sums, and with them those of cells where some term is per component."""
+        return RegionStats(self.fields, self.sums, self.truth, self.cells)
 
     def forward(
         self, backend: Backend, logits: Tensor, target: Tensor, mask: Tensor | None, learned: Any, derive: bool
@@ -82,6 +83,7 @@ class Taken:
         self.total, self.values, self.sums, saved, kept = backend.forward(
             logits, target, mask, truth, self.scale, learned, derive
         )
+        self.cells = getattr(backend, "cell_stats", None)
         return saved, kept
 
 
@@ -117,6 +119,7 @@ def take_step(
     separate: bool = False,
     truth: RegionStats | None = None,
     scale: float = 1.0,
+    cells: Any = None,
 ) -> Taken:
     """L, the terms' values and the sums of one batch.
 
@@ -128,23 +131,26 @@ def take_step(
         separate: whether each value gets a gradient of its own; else L alone does.
         truth: where the true proportions for size terms come from, if not from ``target``: sums of the same fields.
         scale: a factor on L and on every value.
+        cells: the cells of the target's components, where they are known and some term is per component.
     """
     if torch.compiler.is_compiling():
         if criterion.watches:
             say_unwatched_while_compiling(criterion)
-        return _operations(criterion, logits, target, mask, truth, scale)
+        return _operations(criterion, logits, target, mask, truth, scale, cells)
     snapshot = criterion.snapshot()
     if type(logits) is not Tensor:  # MONAI's networks pass on the MetaTensor of their input
         logits = plain(snapshot.label, "logits", logits)
+    if snapshot.has_cells and snapshot.upsample is not None:
+        logits = full_size_logits(snapshot.label, logits, target, snapshot.upsample)
     if in_torch_func() or in_dispatch_mode() or type(logits) is not Tensor or torch.jit.is_tracing():
-        return _operations(criterion, logits, target, mask, truth, scale)
+        return _operations(criterion, logits, target, mask, truth, scale, cells)
     taken = Taken(snapshot, truth, scale, separate)
     learned = snapshot.learned()
     backend = None
     if snapshot.fusible and not learned and takes_kernels(logits):
         backend = fused_step()(snapshot, criterion, logits, target, mask, truth is not None)
     if backend is None:
-        backend = PlainStep(snapshot, criterion)
+        backend = PlainStep(snapshot, criterion, cells)
     if torch.is_grad_enabled() and (logits.requires_grad or learned):
         outputs = apply_step(taken, backend, logits, target, mask, *learned)
         if separate:
@@ -179,10 +185,16 @@ _fused: list[Callable[..., Any]] = []
 
 
 def _operations(
-    criterion: "Criterion", logits: Tensor, target: Tensor, mask: Tensor | None, truth: RegionStats | None, scale: float
+    criterion: "Criterion",
+    logits: Tensor,
+    target: Tensor,
+    mask: Tensor | None,
+    truth: RegionStats | None,
+    scale: float,
+    cells: Any = None,
 ) -> Any:
     """The same as single operations, for those who look at each."""
-    stats = criterion.stats(logits, target, mask)
+    stats = criterion.stats(logits, target, mask, cells=cells)
     if truth is not None:
         stats = stats.with_size_truth(truth)
     values = criterion.terms_from_stats(stats)

@@ -114,6 +114,13 @@ class Loss(Criterion):
         return tuple(dict.fromkeys(field for term in self._terms for field in term.fields))
 
     @property
+    def cell_fields(self) -> tuple[Field, ...]:
+        return tuple(dict.fromkeys(field for term in self._terms for field in term.cell_fields))
+
+    def cell_classes(self, known: int, sigmoid: bool) -> tuple[int, ...]:
+        return tuple(sorted({k for term in self._terms for k in term.cell_classes(known, sigmoid)}))
+
+    @property
     def scopes(self) -> frozenset[str]:
         return frozenset(scope for term in self._terms for scope in term.scopes)
 

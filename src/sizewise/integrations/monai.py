@@ -1,5 +1,7 @@
 """Our losses where MONAI expects one of its own: networks, engines, deep supervision, bundles."""
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from sizewise.criterion import Criterion
@@ -35,6 +37,6 @@ class MonaiLoss(nn.Module):
         super().__init__()
         self.criterion = as_loss("MonaiLoss", criterion, activation=activation, ignore_index=ignore_index)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss of raw scores ``input`` (N, K, *S)."""
-        return self.criterion(input, read_target("MonaiLoss", self.criterion, input, target))
+    def forward(self, input: Tensor, target: Tensor, cells: Any = None) -> Tensor:
+        """The loss of raw scores ``input`` (N, K, *S); ``cells`` as for a criterion, found if not given."""
+        return self.criterion(input, read_target("MonaiLoss", self.criterion, input, target), cells=cells)

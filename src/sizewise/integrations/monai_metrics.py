@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from sizewise.checks import check_word
+from sizewise.integrations.component_metrics import check_thirds
 from sizewise.metrics.device_counts import count_channels, count_metrics, values_of
 from sizewise.metrics.registry import score_names
 from sizewise.models.torchvision_ops import import_with_torchvision
@@ -33,6 +34,8 @@ class RegionMetric(CumulativeIterationMetric):
         get_not_nans: whether ``aggregate()`` also returns how many values entered.
         spacing_mm: between neighbours along each axis, for surfaces; 1 by default. A call may give its own ``spacing``.
         nsd_tolerance_mm: by which a surface may be off.
+        component_thirds_px: for ``"component_recall_small"`` and the like: the largest size of a small and of a medium
+            component, as ``sizewise.metrics.component_matches.size_thirds`` finds them in a data set.
 
     Call it with one channel per class, ``y_pred`` and ``y`` (N, C, *S) of 0 and 1, or lists of (C, *S), as MONAI's.
 
@@ -52,9 +55,11 @@ class RegionMetric(CumulativeIterationMetric):
         get_not_nans: bool = False,
         spacing_mm: Sequence[float] | None = None,
         nsd_tolerance_mm: float = 1.0,
+        component_thirds_px: tuple[float, float] | None = None,
     ) -> None:
         super().__init__()
         self.metric = check_word("RegionMetric", "metric", metric, score_names())
+        self.component_thirds_px = check_thirds(metric, component_thirds_px)
         self.include_background = include_background
         self.reduction = reduction
         self.get_not_nans = get_not_nans
@@ -91,7 +96,7 @@ class RegionMetric(CumulativeIterationMetric):
                 nsd_tolerance=self.nsd_tolerance_mm,
                 metrics=[self.metric],
             )
-            found = [score.values()[self.metric] for score in scores]
+            found = [score.values(self.component_thirds_px)[self.metric] for score in scores]
             rows.append([float("nan") if value is None else value for value in found])
         return torch.tensor(rows, dtype=torch.float32)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sizewise.metrics.class_masks import ClassMasks, class_masks
+from sizewise.metrics.component_matches import ComponentMatches, third_limits, within
 from sizewise.metrics.overlap import Counts
 from sizewise.metrics.policy import image_diagonal_mm
 from sizewise.metrics.region import Region, measure_region
@@ -21,20 +22,31 @@ class RegionScore:
         class_id: the label; for multi-label targets the channel, counted from 1.
         counts: pixels; their sums over cases give the pooled scores.
         measured: the metrics that need masks, by name, as far as they were asked for.
+        components: of both masks, matched; None where no metric of components was asked for.
     """
 
     class_id: int
     counts: Counts
     measured: dict[str, float | None] = field(default_factory=dict)
+    components: ComponentMatches | None = None
 
-    def values(self) -> dict[str, float | None]:
-        """By metric name, in the order of the registry."""
+    def values(self, thirds: tuple[float, float] | None = None) -> dict[str, float | None]:
+        """By metric name, in the order of the registry.
+
+        ``thirds`` are those of the data set's components (:func:`sizewise.metrics.component_matches.size_thirds`);
+        metrics by size have no entry without them.
+        """
         found: dict[str, float | None] = {}
         for name, metric in METRICS.items():
             if metric.of_counts is not None:
                 found[name] = metric.of_counts(self.counts)
             elif name in self.measured:
                 found[name] = self.measured[name]
+            elif metric.of_components is not None and self.components is not None:
+                if not metric.third:
+                    found[name] = metric.of_components(self.components)
+                elif thirds is not None:
+                    found[name] = metric.of_components(within(self.components, third_limits(metric.third, thirds)))
         return found
 
 
@@ -78,7 +90,8 @@ def score_case(
 
     def score(class_id: int, masks: ClassMasks) -> RegionScore:
         region = Region(masks.counts, masks.predicted, masks.target, steps, nsd_tolerance, diagonal_mm)
-        return RegionScore(class_id, masks.counts, measure_region(region, names))
+        wanted = any(METRICS[name].of_components is not None for name in names)
+        return RegionScore(class_id, masks.counts, measure_region(region, names), region.components if wanted else None)
 
     found = class_masks(predicted, target, classes=classes, ignore_index=ignore_index)
     return [score(class_id, masks) for class_id, masks in zip(classes, found, strict=False)]
@@ -132,7 +145,7 @@ def true_negative(class_id: int, *, valid_px: int) -> RegionScore:
     True
     """
     without_value = {name: None for name, metric in METRICS.items() if metric.of_region is not None}
-    return RegionScore(class_id, Counts(0, 0, 0, valid_px), dict(without_value))
+    return RegionScore(class_id, Counts(0, 0, 0, valid_px), dict(without_value), ComponentMatches())
 
 
 def _values(labels: np.ndarray) -> set[int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from sizewise.errors import BadInput
 from sizewise.files import replacing
 from sizewise.metrics.case import RegionScore
+from sizewise.metrics.component_matches import size_thirds
 from sizewise.metrics.overlap import pool
 from sizewise.metrics.registry import METRICS, POOLED
 
@@ -75,15 +76,26 @@ def score_rows(scores: Mapping[str, Sequence[RegionScore]], *, of: RunColumns | 
     all 1 iou_pooled 0.3333333333333333
     """
     of = of or RunColumns()
+    thirds = component_thirds(scores)
     for case, regions in scores.items():
         for region in regions:
-            for name, value in region.values().items():
+            for name, value in region.values(thirds.get(region.class_id)).items():
                 yield Row(of, case, region.class_id, name, value)
     for class_id in sorted({region.class_id for regions in scores.values() for region in regions}):
         counts = pool(r.counts for regions in scores.values() for r in regions if r.class_id == class_id)
         for name, metric in METRICS.items():
             if metric.pooled and metric.of_counts is not None:
                 yield Row(of, POOLED_CASE, class_id, name + POOLED, metric.of_counts(counts))
+
+
+def component_thirds(scores: Mapping[str, Sequence[RegionScore]]) -> dict[int, tuple[float, float]]:
+    """By class, the sizes that part its true components, over all cases, into thirds; none for a class without any."""
+    sizes: dict[int, list[int]] = {}
+    for region in (one for regions in scores.values() for one in regions):
+        if region.components is not None:
+            sizes.setdefault(region.class_id, []).extend(region.components.true.sizes_px)
+    found = {class_id: size_thirds(one) for class_id, one in sizes.items()}
+    return {class_id: thirds for class_id, thirds in found.items() if thirds is not None}
 
 
 def write_cases(path: Path, rows: Iterable[Row]) -> None:

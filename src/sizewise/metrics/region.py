@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sizewise.metrics.component_matches import ComponentMatches, match_components
 from sizewise.metrics.overlap import Counts
 from sizewise.metrics.policy import Outcome, outcome
 from sizewise.metrics.registry import METRICS
@@ -35,6 +36,11 @@ class Region:
     def distances(self) -> SurfaceDistances:
         """Between the two surfaces, measured once for all metrics that ask."""
         return surface_distances(self.predicted, self.target, spacing=self.spacing)
+
+    @cached_property
+    def components(self) -> ComponentMatches:
+        """The components of both masks, matched once for all metrics that ask."""
+        return match_components(self.predicted, self.target)
 
     @property
     def outcome(self) -> Outcome:

@@ -6,6 +6,7 @@ list. A metric is added by its formula and one entry here; :func:`add_metric` do
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from sizewise.errors import BadInput
@@ -13,6 +14,7 @@ from sizewise.metrics.overlap import Counts, dsc, iou
 from sizewise.metrics.size import relative_size_error, size_error, true_proportion
 
 if TYPE_CHECKING:  # surfaces need scipy, which a command's help does not wait for
+    from sizewise.metrics.component_matches import ComponentMatches
     from sizewise.metrics.region import Region
 
 POOLED = "_pooled"  # what follows the name of a metric that is computed from counts summed over all cases
@@ -21,7 +23,7 @@ SCALES = {"%": 100.0, "points": 100.0, "mm": 1.0}
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric of a class in a case. Exactly one of ``of_counts`` and ``of_region`` computes it.
+    """One metric of a class in a case. Exactly one of ``of_counts``, ``of_region`` and ``of_components`` computes it.
 
     Attributes:
         name: in ``cases.csv``.
@@ -35,6 +37,8 @@ class Metric:
         of_counts: from counts of pixels; then it can be pooled, and computed on a device.
         of_region: from the two masks; it is asked where both have the class.
         of_lost: where one has it: a missed region or a false alarm.
+        of_components: from the matched components of both masks.
+        third: of those, the small, medium or large ones alone, in thirds of the data set's; empty: all.
         pooled: whether the table also has it from counts summed over all cases, as NAME_pooled.
         signed: errors of either sign are errors: |value| is compared, and the mean with its sign is the bias.
         screen: head and format in the terminal's tables; empty: not there.
@@ -52,6 +56,8 @@ class Metric:
     of_counts: Callable[[Counts], float | None] | None = None
     of_region: "Callable[[Region], float | None] | None" = None
     of_lost: "Callable[[Region], float | None] | None" = None
+    of_components: "Callable[[ComponentMatches], float | None] | None" = None
+    third: Literal["", "small", "medium", "large"] = ""
     pooled: bool = False
     signed: bool = False
     screen: tuple[str, str] = ("", "")
@@ -80,6 +86,38 @@ class Metric:
 def _share(name: str, label: str, formula: str, **more: object) -> Metric:
     points = f"{label} points"
     return Metric(name, label, formula, "0 to 1", "%", "higher", 1.0, points, screen=(label, "{:.4f}"), **more)  # type: ignore[arg-type]
+
+
+def _share_of_components(side: str, by_size: bool, found: "ComponentMatches") -> float | None:
+    from sizewise.metrics.component_matches import precision, precision_of_third, recall
+
+    return recall(found) if side == "true" else precision_of_third(found) if by_size else precision(found)
+
+
+def _components(side: Literal["true", "predicted"], third: Literal["", "small", "medium", "large"] = "") -> Metric:
+    """Recall (of the true components) or precision (of the predicted ones), of all or of one third by size."""
+    name, whose, other = {
+        "true": ("component_recall", "true", "predicted"),
+        "predicted": ("component_precision", "predicted", "true"),
+    }[side]
+    label = name.replace("_", " ") + (f", {third}" if third else "")
+    formula = f"the share of {whose} components that the {other} class overlaps in at least one pixel"
+    if third:
+        formula += f", of the {third} ones: thirds by the size of the data set's true components"
+    return Metric(
+        name + (f"_{third}" if third else ""),
+        label,
+        formula,
+        "0 to 1",
+        "%",
+        "higher",
+        1.0,
+        f"points of {label}",
+        of_components=partial(_share_of_components, side, bool(third)),
+        third=third,
+        screen=(third or name.removeprefix("component_"), "{:.4f}") if side == "true" or not third else ("", ""),
+        in_report=not third,
+    )
 
 
 def _nsd(region: "Region") -> float:
@@ -159,6 +197,14 @@ METRICS: dict[str, Metric] = {
             of_counts=true_proportion,
             in_report=False,
         ),
+        _components("true"),
+        _components("true", "small"),
+        _components("true", "medium"),
+        _components("true", "large"),
+        _components("predicted"),
+        _components("predicted", "small"),
+        _components("predicted", "medium"),
+        _components("predicted", "large"),
     )
 }
 

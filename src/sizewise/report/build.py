@@ -11,6 +11,7 @@ from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.comparison_table import refused
 from sizewise.report.cost_table import cost_table
 from sizewise.report.draw import draw
+from sizewise.report.figures.components_by_size import components_by_size
 from sizewise.report.figures.critical import critical
 from sizewise.report.figures.differences import decision_differences, differences
 from sizewise.report.figures.distribution import violins
@@ -45,6 +46,7 @@ FIGURES: dict[str, Callable[[Findings], Figure | LeftOut]] = {  # in the order o
     "temperatures": lambda found: temperature_curves(found.scores),
     "sizes": lambda found: size_agreement(found.scores, found.sizes),
     "size-errors": lambda found: error_by_size(found.scores, found.sizes),
+    "component-recall": lambda found: components_by_size(found.scores),
     "critical-difference": lambda found: critical(found.conclusions.arranged, found.scores.arm_names),
     "radar": lambda found: radar(found.scores),
     "validation": lambda found: validation_curves(found.runs, found.scores.arm_names),

@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from sizewise.checks import check_word
-from sizewise.stats.upsampling import MOST_AXES, UPSAMPLES
+from sizewise.stats.upsampling import CORNERS, MOST_AXES, UPSAMPLES
 
 ACTIVATIONS = ("softmax", "sigmoid")
 UNSIGNED_DTYPES = (torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
@@ -53,6 +54,16 @@ def full_form(where: str, logits: Tensor, target: Tensor) -> tuple[int, ...]:
     if target.dim() not in (axes + 1, axes + 2):
         return tuple(logits.shape)  # what is wrong with the target is said elsewhere
     return (*logits.shape[:2], *check_size(where, logits, size, f"the target {shape(target)}"))
+
+
+def full_size_logits(where: str, logits: Tensor, target: Tensor, upsample: str) -> Tensor:
+    """The logits at the target's size, stored, for sums that are taken of full-size logits alone."""
+    size = full_form(where, logits, target)[2:]
+    if size == tuple(logits.shape[2:]):
+        return logits
+    wide = logits if logits.dtype.itemsize > 2 else logits.float()
+    mode = ("linear", "bilinear", "trilinear")[len(size) - 1]
+    return functional.interpolate(wide, size, mode=mode, align_corners=upsample == CORNERS)
 
 
 def check_size(where: str, logits: Tensor, size: Any, whose: str) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """RegionStats, the few sums per image and class that every loss is made of, and the function that takes them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -9,8 +10,10 @@ from torch import Tensor
 from sizewise.checks import check_number, check_word
 from sizewise.private_apis import in_torch_func
 from sizewise.stats import fields as f
+from sizewise.stats.cell_operator import cell_sums
+from sizewise.stats.cells import prepare_cells
 from sizewise.stats.fields import Field, Kind
-from sizewise.stats.inputs import prepare
+from sizewise.stats.inputs import check_upsample, full_size_logits, prepare
 from sizewise.stats.operator import region_sums
 from sizewise.stats.ranks import sum_over_ranks
 from sizewise.stats.transforms import TransformedSums
@@ -31,8 +34,15 @@ class RegionStats:
     ([[0.0, 16.0]], [[8.0, 8.0]])
     """
 
-    def __init__(self, fields: Sequence[Field], sums: Tensor, size_truth: "RegionStats | None" = None) -> None:
+    def __init__(
+        self,
+        fields: Sequence[Field],
+        sums: Tensor,
+        size_truth: "RegionStats | None" = None,
+        cells: "RegionStats | None" = None,
+    ) -> None:
         assert len(fields) == len(sums), "one plane of sums for each field"
+        self.cells = cells
         self.fields = tuple(fields)
         self.sums = sums
         self.size_truth = size_truth
@@ -142,7 +152,8 @@ class RegionStats:
         truth = None
         if self.size_truth is not None and other.size_truth is not None:
             truth = self.size_truth + other.size_truth
-        return RegionStats(self.fields, self.sums + other.sums, truth)
+        cells = None if self.cells is None or other.cells is None else self.cells + other.cells
+        return RegionStats(self.fields, self.sums + other.sums, truth, cells)
 
     def __radd__(self, other: int) -> "RegionStats":
         # sum([a, b]) starts from the integer 0
@@ -177,12 +188,17 @@ class RegionStats:
 
         A label map that was sampled down has other proportions, and small regions vanish from it.
         """
-        return RegionStats(self.fields, self.sums, truth)
+        return RegionStats(self.fields, self.sums, truth, self.cells)
+
+    def with_cells(self, cells: "RegionStats") -> "RegionStats":
+        """The same sums, and with them those of each cell, which component-wise terms read."""
+        return RegionStats(self.fields, self.sums, self.size_truth, cells)
 
     def detach(self) -> "RegionStats":
         """The same numbers without the graph."""
         truth = None if self.size_truth is None else self.size_truth.detach()
-        return RegionStats(self.fields, self.sums.detach(), truth)
+        cells = None if self.cells is None else self.cells.detach()
+        return RegionStats(self.fields, self.sums.detach(), truth, cells)
 
     def __repr__(self) -> str:
         shape = "(N, C, 2)" if self.sigmoid else "(N, K)"
@@ -200,6 +216,7 @@ def region_stats(
     temperature: float | Sequence[float] = 10.0,
     fields: Sequence[str] = ("count", "nll", "focal", "overlap", "size", "tempered_size"),
     upsample: str | None = None,
+    cells: Any = None,
 ) -> RegionStats:
     """Take the sums that all losses are made of, in one pass over the logits.
 
@@ -215,7 +232,9 @@ def region_stats(
             pixel that the mask keeps, labelled or not.
         upsample: for logits smaller than the target: ``"linear"`` interpolates them to its size pixel by pixel, as
             ``interpolate(..., align_corners=False)`` would, ``"linear-corners"`` as with ``True``; the full-size
-            logits are never stored.
+            logits are never stored, but for ``cells``.
+        cells: what :func:`components` returned. Then the sums are those of each cell rather than of each image: row
+            n · ``cells.most`` + m − 1, column k belong to cell m of class k in image n, and are 0 where there is none.
 
     An image without a valid pixel has zeros everywhere. Sums are float32 (float64 for float64 logits).
 
@@ -226,6 +245,13 @@ def region_stats(
     (torch.Size([2, 3]), [64.0, 64.0])
     """
     wanted = named_fields("region_stats", fields, gamma=gamma, temperature=temperature)
+    if cells is not None:
+        if upsample is not None:
+            check_upsample("region_stats", upsample)
+            logits = full_size_logits("region_stats", logits, target, upsample)
+        return take_cell_stats(
+            "region_stats", logits, target, mask, cells, ignore_index=ignore_index, activation=activation, fields=wanted
+        )
     return take_stats(
         "region_stats",
         logits,
@@ -284,6 +310,33 @@ def take_stats(
     if not torch.compiler.is_compiling() and in_torch_func():
         return RegionStats(unique, TransformedSums.apply(logits, target, mask, reading))
     return RegionStats(unique, region_sums(logits, target, mask, *reading))
+
+
+def take_cell_stats(
+    where: str,
+    logits: Tensor,
+    target: Tensor,
+    mask: Tensor | None,
+    cells: Any,
+    *,
+    ignore_index: int | None,
+    activation: str,
+    fields: Sequence[Field],
+) -> RegionStats:
+    """The same for each cell: it takes the image's place."""
+    logits, target, mask = prepare(where, logits, target, mask, ignore_index, activation)
+    unique, reading = cell_reading(fields, ignore_index, activation)
+    given = prepare_cells(where, cells, logits)
+    return RegionStats(unique, cell_sums(logits, target, mask, given.maps, given.classes, given.most, *reading))
+
+
+def cell_reading(
+    fields: Sequence[Field], ignore_index: int | None, activation: str
+) -> tuple[tuple[Field, ...], tuple[int | None, bool, list[int], list[float]]]:
+    """The fields of cells with their counts, and how the operator reads its input."""
+    unique = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *fields)))
+    kinds = [int(field.kind) for field in unique]
+    return unique, (ignore_index, activation == "sigmoid", kinds, [field.parameter for field in unique])
 
 
 def _listed(value: float | Sequence[float]) -> Sequence[float]:

@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 
 from sizewise.checks import check_number
-from sizewise.stats.fields import Field, tempered_size
+from sizewise.stats.fields import PIXELS, Field, tempered_size
 from sizewise.stats.region_stats import RegionStats
 from sizewise.terms.reduction import Classes, or_one
 from sizewise.terms.term import RegionTerm
 
 
 def dice_bias(size: Tensor, count: Tensor, pixels: Tensor, *, smooth: float) -> Tensor:
-    """log((P + T + ε) / |Ω|) of each region; ``pixels`` is |Ω| with the classes' axis left out."""
-    return torch.log((size + (count + smooth)) / or_one(pixels).unsqueeze(-1))
+    """log((P + T + ε) / |Ω|) of each region; ``pixels`` is |Ω|, for all classes or for each."""
+    return torch.log((size + (count + smooth)) / or_one(pixels))
 
 
 class DiceBias(RegionTerm):
@@ -68,7 +68,7 @@ class DiceBias(RegionTerm):
         return (tempered_size(self.temperature),)
 
     def per_region(self, stats: RegionStats, images: RegionStats) -> Tensor:
-        return dice_bias(stats.tempered_size_at(self.temperature), stats.count, stats.pixels, smooth=self.smooth)
+        return dice_bias(stats.tempered_size_at(self.temperature), stats.count, stats.field(PIXELS), smooth=self.smooth)
 
     def options(self) -> dict[str, Any]:
         return {"temperature": self.temperature, "smooth": self.smooth} | super().options()

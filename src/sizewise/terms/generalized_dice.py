@@ -72,5 +72,14 @@ class GeneralizedDice(Term):
         ratio = (2 * (weight * overlap).sum(-1) + self.smooth) / ((weight * sizes).sum(-1) + self.smooth)
         return mean_over_images(1 - ratio, counted)
 
+    def per_cell(self, stats: RegionStats) -> Tensor:
+        overlap, sizes, count = stats.overlap, stats.size + stats.count, stats.count
+        if not stats.sigmoid:  # a cell has one class
+            return 1 - (2 * overlap + self.smooth) / (sizes + self.smooth)
+        weight, own = inverse_square_weights(count), self.choice.weight_like(count, True)
+        weight = weight if own is None else weight * own
+        weight = weight.where(count > 0, 0) if self.absent == "skip" else weight
+        return 1 - (2 * (weight * overlap).sum(-1) + self.smooth) / ((weight * sizes).sum(-1) + self.smooth)
+
     def options(self) -> dict[str, Any]:
         return {"smooth": self.smooth} | super().options() | {"absent": self.absent}

@@ -43,6 +43,10 @@ class Term(Criterion):
     def value(self, stats: RegionStats) -> Tensor:
         """The term's value, a 0-dim tensor."""
 
+    def per_cell(self, stats: RegionStats) -> Tensor:
+        """The value of each class on each of its cells, (rows, K), or (rows, C) for sigmoid; see ``per_component``."""
+        raise TypeError(f"per_component: {self.label} has no value per component; it would define per_cell(stats).")
+
     def terms_from_stats(self, stats: RegionStats) -> dict[str, Tensor]:
         return {self.label: self.value(stats)}
 
@@ -91,6 +95,15 @@ class PixelTerm(Term):
             return mean_over_images(mean, self.choice.select_channels(stats.pixels, stats.sigmoid) > 0)
         return mean.mean() if mean.dim() else mean
 
+    def per_cell(self, stats: RegionStats) -> Tensor:
+        values, count = self.per_region(stats), stats.count
+        if not stats.sigmoid:
+            return values / or_one(count)
+        weight = self.choice.weight_like(values, True)
+        if weight is not None:
+            values, count = values * weight, count * weight
+        return values.sum(-1) / or_one(count.sum(-1))
+
 
 class RegionTerm(Term):
     """A value for each region, reduced over classes, then over images."""
@@ -126,6 +139,15 @@ class RegionTerm(Term):
         if any_left is not None:
             counted = counted & any_left
         return mean_over_images(per_image, counted, channel_weight)
+
+    def per_cell(self, stats: RegionStats) -> Tensor:
+        values = self.per_region(stats, stats)
+        if not stats.sigmoid:
+            return values
+        if self.foreground_alone:
+            return values[..., 1]
+        used = self.present(stats) if self.absent == "skip" else None
+        return reduce_classes(values, self.choice.weight_like(values, True), used, self.class_reduction)[0]
 
     def chosen(self, values: Tensor, stats: RegionStats) -> Tensor:
         """The regions of ``values`` that this term looks at."""

@@ -74,8 +74,8 @@ def log_dice_parts(stats: RegionStats, *, smooth: float = 1.0) -> Parts:
     counted = (stats.pixels > 0).unsqueeze(-1)
     return Parts(
         matching=torch.log(2 * count + smooth) - torch.log(2 * stats.overlap + smooth),
-        bias=dice_bias(size, count, stats.pixels, smooth=smooth).where(counted, 0),
-        constant=-dice_bias(count, count, stats.pixels, smooth=smooth).where(counted, 0),
+        bias=dice_bias(size, count, stats.pixels.unsqueeze(-1), smooth=smooth).where(counted, 0),
+        constant=-dice_bias(count, count, stats.pixels.unsqueeze(-1), smooth=smooth).where(counted, 0),
         slope=dice_bias_slope(size, count, smooth=smooth) * stats.pixels.unsqueeze(-1),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sizewise.train.case_cells import CaseCells
 from sizewise.train.epoch_plan import EpochPlan
 from sizewise.train.preparation import UNLABELLED
 from sizewise.train.store import Store
@@ -28,6 +29,7 @@ class Crops:
         inside: bool (N, 1, *S): False where the crop leaves the image; None where it cannot.
         motions: see EpochPlan.
         colours: see EpochPlan.
+        cells: maps (N, K', *S), where the loss has a term per component.
     """
 
     images: Tensor
@@ -35,6 +37,7 @@ class Crops:
     inside: Tensor | None
     motions: Tensor
     colours: Tensor
+    cells: Tensor | None = None
 
 
 class Batches(ABC):
@@ -56,9 +59,12 @@ class Batches(ABC):
 class Cropper:
     """Cuts crops out of a store with index arithmetic: no loop over samples, no shape that depends on the data."""
 
-    def __init__(self, store: Store, patch: Sequence[int]) -> None:
+    def __init__(self, store: Store, patch: Sequence[int], cells: CaseCells | None = None) -> None:
         device = store.images.device
-        self.store = store
+        self.store, self.cells = store, cells
+        if cells is not None:
+            self.cell_offsets = torch.from_numpy(cells.offsets).to(device)
+            self.cell_channels = torch.arange(len(cells.classes), device=device)
         self.patch = tuple(patch)
         self.shapes = torch.from_numpy(store.shapes).to(device)
         self.image_offsets = torch.from_numpy(store.image_offsets).to(device)
@@ -70,6 +76,20 @@ class Cropper:
 
     def __call__(self, cases: Tensor, origins: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Images (N, C, *S), labels (N, 1 or C, *S), and where they are real (None: everywhere)."""
+        index, volume, inside = self._places(cases, origins)
+        images = self._take(self.store.images, self.image_offsets[cases], self.channels, volume, index)
+        labels = self._take(self.store.labels, self.label_offsets[cases], self.label_channels, volume, index)
+        return images, labels, None if inside is None else inside[:, None]
+
+    def crop_cells(self, cases: Tensor, origins: Tensor) -> Tensor | None:
+        """The same crops of the cells' maps, (N, K', *S); None where there are none."""
+        if self.cells is None:
+            return None
+        index, volume, _ = self._places(cases, origins)
+        return self._take(self.cells.maps, self.cell_offsets[cases], self.cell_channels, volume, index)
+
+    def _places(self, cases: Tensor, origins: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Where each pixel of the crops lies in its case, how many pixels the case has, and where it is real."""
         shapes = self.shapes[cases]
         index = torch.zeros((), dtype=torch.long, device=cases.device)
         inside: Tensor | None = None
@@ -83,10 +103,7 @@ class Cropper:
                 inside = here if inside is None else inside & here
                 place = place.clamp(min=0).minimum(length - 1)
             index = index * length + place
-        volume = shapes.prod(1)
-        images = self._take(self.store.images, self.image_offsets[cases], self.channels, volume, index)
-        labels = self._take(self.store.labels, self.label_offsets[cases], self.label_channels, volume, index)
-        return images, labels, None if inside is None else inside[:, None]
+        return index, shapes.prod(1), inside
 
     def _take(self, flat: Tensor, offsets: Tensor, channels: Tensor, volume: Tensor, index: Tensor) -> Tensor:
         planes = offsets[:, None] + volume[:, None] * channels
@@ -96,8 +113,8 @@ class Cropper:
 class ResidentBatches(Batches):
     """The store lies on the device; an epoch's draws are copied there once, and a counter walks through them."""
 
-    def __init__(self, store: Store, patch: Sequence[int]) -> None:
-        self.crop = Cropper(store, patch)
+    def __init__(self, store: Store, patch: Sequence[int], cells: CaseCells | None = None) -> None:
+        self.crop = Cropper(store, patch, cells)
         self.device = store.images.device
         self.step = torch.zeros(1, dtype=torch.long, device=self.device)
         self.tables: list[Tensor] = []
@@ -117,14 +134,22 @@ class ResidentBatches(Batches):
     def current(self) -> Crops:
         self.step.add_(1).remainder_(len(self.tables[0]))  # a capture's warm-up may take more steps than there are
         cases, origins, motions, colours = (table.index_select(0, self.step)[0] for table in self.tables)
-        return Crops(*self.crop(cases, origins), motions, colours)
+        return Crops(*self.crop(cases, origins), motions, colours, self.crop.crop_cells(cases, origins))
 
 
 class StreamedBatches(Batches):
     """The store lies on disk: threads cut the next batches while the device works on this one."""
 
-    def __init__(self, store: Store, patch: Sequence[int], device: torch.device, *, workers: int = 0) -> None:
-        self.crop = Cropper(store, patch)
+    def __init__(
+        self,
+        store: Store,
+        patch: Sequence[int],
+        device: torch.device,
+        cells: CaseCells | None = None,
+        *,
+        workers: int = 0,
+    ) -> None:
+        self.crop = Cropper(store, patch, cells)
         self.device = device
         self.pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
         self.waiting: deque[Future[list[Tensor | None]]] = deque()
@@ -150,12 +175,12 @@ class StreamedBatches(Batches):
                 buffer.copy_(one, non_blocking=True)
 
     def current(self) -> Crops:
-        images, labels, inside, motions, colours = self.buffers
+        images, labels, inside, motions, colours, cells = self.buffers
         assert images is not None
         assert labels is not None
         assert motions is not None
         assert colours is not None
-        return Crops(images, labels, inside, motions, colours)
+        return Crops(images, labels, inside, motions, colours, cells)
 
     def _submit(self) -> None:
         assert self.plan is not None
@@ -164,8 +189,9 @@ class StreamedBatches(Batches):
             self.next_step += 1
 
     def _cut(self, plan: EpochPlan, step: int) -> list[Tensor | None]:
-        cut = self.crop(torch.from_numpy(plan.cases[step]), torch.from_numpy(plan.origins[step]))
-        batch = [*cut, torch.from_numpy(plan.motions[step]), torch.from_numpy(plan.colours[step])]
+        cases, origins = torch.from_numpy(plan.cases[step]), torch.from_numpy(plan.origins[step])
+        batch = [*self.crop(cases, origins), torch.from_numpy(plan.motions[step]), torch.from_numpy(plan.colours[step])]
+        batch.append(self.crop.crop_cells(cases, origins))
         if self.device.type != "cuda":
             return batch
         return [None if one is None else one.pin_memory() for one in batch]

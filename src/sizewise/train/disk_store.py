@@ -53,7 +53,7 @@ def cached_store(
         points = [tuple(saved[f"{i}_{j}"] for j in range(n)) for i, n in enumerate(index["points"])]
     shapes = [tuple(shape) for shape in index["shapes"]]
     images, labels = (_mapped(folder / f"{name}.bin", index[name]) for name in ("images", "labels"))
-    return pack(cases, images, labels, shapes, points, label_channels=index["label_channels"])
+    return pack(cases, images, labels, shapes, points, label_channels=index["label_channels"], on_disk=True)
 
 
 def _fill(folder: Path, decoded: Iterator[Prepared]) -> None:

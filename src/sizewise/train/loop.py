@@ -109,6 +109,7 @@ def validate_epoch(run: ResolvedRun, setup: Setup, fabric: Fabric) -> Validation
         multiple=setup.multiple,
         batch_size=run.config.batch_size,
         first_class=run.task.first_class,
+        cells=setup.validation_cells,
     )
 
 

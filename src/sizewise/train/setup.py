@@ -15,6 +15,7 @@ from sizewise.models.build import size_multiple
 from sizewise.models.head_upsampling import leave_upsampling_to_loss
 from sizewise.train.augment import AUGMENTATIONS
 from sizewise.train.batches import Batches, ResidentBatches, StreamedBatches
+from sizewise.train.case_cells import CaseCells, find_case_cells
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.epoch_plan import EpochPlan, draw_plan
 from sizewise.train.optimizer import make_optimizer
@@ -47,6 +48,7 @@ class Setup:
         input_scale: factor and offset per channel.
         multiple: what the network's input size must be divisible by.
         draw: the plan of an epoch, this process's share of it.
+        validation_cells: of the validation cases, where the criterion has a term per component.
     """
 
     state: RunState
@@ -60,6 +62,7 @@ class Setup:
     input_scale: tuple[Tensor, Tensor]
     multiple: int
     draw: Callable[[int], EpochPlan]
+    validation_cells: CaseCells | None = None
 
 
 def set_up(
@@ -77,6 +80,8 @@ def set_up(
     begun = config if saved is None else replace(config, encoder_weights="none")  # the saved state has them
     model = make_model(begun, task, in_channels=len(preparation.mean))  # before the data, which may take minutes
     training, validation = read_stores(task, preparation, runtime, device=device, stores=stores, log=log)
+    find = partial(find_case_cells, criterion=run.criterion, channels=task.out_channels, workers=runtime.workers)
+    cells = find(training, what="Finding components")
     # a whole image is as large as the largest: what smaller ones lack is blank and counts for nothing
     patch = config.patch or tuple(int(n) for n in training.shapes.max(axis=0))
     multiple, augmentation = size_multiple(config.model), AUGMENTATIONS[config.augment]
@@ -93,9 +98,9 @@ def set_up(
     network, wrapped = fabric.setup(model, optimizer)
     batches: Batches
     if training.images.device == device:
-        batches = ResidentBatches(training, patch)
+        batches = ResidentBatches(training, patch, cells)
     else:
-        batches = StreamedBatches(training, patch, device, workers=runtime.workers)
+        batches = StreamedBatches(training, patch, device, cells, workers=runtime.workers)
         log(f"{counted(len(training), 'training case')}: read from disk as needed")
     scale = preparation.input_scale(device)
     step = Step(
@@ -108,6 +113,7 @@ def set_up(
         augmented=augmentation.moves or augmentation.colour > 0,
         multiple=multiple,
         clip_norm=config.clip_norm,
+        cells=cells,
     )
     spacing = spacing_of(config, task, preparation, len(patch))
 
@@ -126,13 +132,28 @@ def set_up(
         return whole.share(fabric.global_rank, fabric.world_size)
 
     weights = make_weight_schedule(config, criterion)
-    return Setup(state, network, criterion, batches, step, weights, captured, validation, scale, multiple, draw)
+    validation_cells = None if validation is None else find(validation)
+    return Setup(
+        state,
+        network,
+        criterion,
+        batches,
+        step,
+        weights,
+        captured,
+        validation,
+        scale,
+        multiple,
+        draw,
+        validation_cells,
+    )
 
 
 def share_upsampling(config: RunConfig, model: nn.Module, criterion: Loss, patch: Sequence[int], multiple: int) -> None:
     """Leave the upsampling of a head of SMP to the loss, where logits need not be cropped before."""
     whole = all(size % multiple == 0 for size in patch)
-    if whole and criterion.upsample is None and not is_user_code(config.model):
+    takes_it = criterion.upsample is None and not criterion.cell_fields  # cells are summed at full size
+    if whole and takes_it and not is_user_code(config.model):
         criterion.upsample = leave_upsampling_to_loss(model)
 
 

@@ -56,6 +56,7 @@ class Store:
         channels: of the images.
         label_channels: 0 for label maps, C for multi-label.
         points: see :class:`Prepared`.
+        on_disk: whether the arrays are files of the cache folder, since they do not fit into memory.
     """
 
     names: tuple[str, ...]
@@ -67,6 +68,7 @@ class Store:
     channels: int
     label_channels: int
     points: tuple[tuple[np.ndarray, ...], ...]
+    on_disk: bool = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -206,6 +208,7 @@ def pack(
     points: Sequence[tuple[np.ndarray, ...]],
     *,
     label_channels: int,
+    on_disk: bool = False,
 ) -> Store:
     """A store from flat arrays and the (C, *S) of each case."""
     channels = shapes[0][0]  # the same for all: Preparation.check
@@ -221,6 +224,7 @@ def pack(
         channels=channels,
         label_channels=label_channels,
         points=tuple(points),
+        on_disk=on_disk,
     )
 
 

@@ -9,8 +9,10 @@ from torch import Tensor, nn
 
 from sizewise.criterion import Loss
 from sizewise.models.padding import pad_to_multiple
+from sizewise.stats.cells import Cells
 from sizewise.train.augment import augment
 from sizewise.train.batches import Batches, blank_outside
+from sizewise.train.case_cells import CaseCells, move_cells
 
 WARM_UP_STEPS = 3  # before a capture, so that libraries choose their algorithms and allocate outside of it
 
@@ -28,6 +30,7 @@ class Step:
         augmented: whether the plan's motions and colours are applied.
         multiple: what the model's input size must be divisible by.
         clip_norm: largest norm of the gradient, 0 for no limit.
+        cells: the cells of the training cases, where the criterion has a term per component.
     """
 
     def __init__(
@@ -42,10 +45,12 @@ class Step:
         augmented: bool,
         multiple: int,
         clip_norm: float,
+        cells: CaseCells | None = None,
     ) -> None:
         self.fabric, self.model, self.optimizer = fabric, model, optimizer
         self.criterion, self.batches = criterion, batches
         self.input_scale, self.augmented, self.multiple, self.clip_norm = input_scale, augmented, multiple, clip_norm
+        self.cells = cells
         self.names = ("loss", *criterion.weights.names)
         self.sums = torch.zeros(len(self.names), dtype=torch.float64, device=fabric.device)
         self.replay: Callable[[], None] | None = None
@@ -68,8 +73,8 @@ class Step:
         return dict(zip(self.names, means.tolist(), strict=True))
 
     def _compute(self) -> None:
-        logits, labels = self.forward()
-        terms = self.criterion.terms(logits, labels)
+        logits, labels, cells = self.forward()
+        terms = self.criterion.terms(logits, labels, cells=cells)
         loss = self.criterion.total(terms)
         self.optimizer.zero_grad(set_to_none=True)
         self.fabric.backward(loss)
@@ -78,18 +83,21 @@ class Step:
         self.optimizer.step()
         self.sums += torch.stack([loss.detach(), *(value.detach() for value in terms.values())])
 
-    def forward(self) -> tuple[Tensor, Tensor]:
-        """Logits and labels of the current batch."""
+    def forward(self) -> tuple[Tensor, Tensor, Cells | None]:
+        """Logits, labels and cells of the current batch."""
         crops = self.batches.current()
+        maps = crops.cells
         factor, offset = (one.view(1, -1, *[1] * (crops.images.dim() - 2)) for one in self.input_scale)
         images = crops.images * factor + offset
         images, labels = blank_outside(images, crops.labels, crops.inside)
         if self.augmented:
             images, labels = augment(images, labels, crops.motions, crops.colours)
+            maps = maps if maps is None else move_cells(maps, crops.motions)
         if images.dim() == 4 and images.is_cuda:
             images = images.contiguous(memory_format=torch.channels_last)
         padded, crop = pad_to_multiple(images, self.multiple)
-        return self.model(padded)[crop], labels
+        cells = None if maps is None or self.cells is None else self.cells.batch(maps)
+        return self.model(padded)[crop], labels, cells
 
     def capture(self) -> None:
         """Record the step. Model, optimizer and sums are as before when this returns; steps then replay the record."""

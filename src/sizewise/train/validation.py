@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from sizewise.metrics.device_counts import count_channels, count_labels, values_
 from sizewise.progress import track
 from sizewise.stats import RegionStats
 from sizewise.stats.fields import COUNT, PIXELS
+from sizewise.train.case_cells import CaseCells
 from sizewise.train.inference import image_logits
 from sizewise.train.preparation import UNLABELLED
 from sizewise.train.store import Store
@@ -44,6 +45,20 @@ class Validation:
         return float(np.mean(values)) if values else 0.0
 
 
+class CaseSums(NamedTuple):
+    """What a pass over cases finds.
+
+    Attributes:
+        sums: the criterion's, (fields, n, …).
+        counts: pixels, (n, classes, 4).
+        cells: the sums of each case's cells, (fields, n, cells, …); None where no term is per component.
+    """
+
+    sums: Tensor
+    counts: Tensor
+    cells: Tensor | None
+
+
 def validate(
     fabric: Fabric,
     model: nn.Module,
@@ -55,6 +70,7 @@ def validate(
     multiple: int,
     batch_size: int,
     first_class: int,
+    cells: CaseCells | None = None,
 ) -> Validation:
     """Every rank takes its share of the cases; all know the result.
 
@@ -71,7 +87,7 @@ def validate(
             if buffer.is_floating_point():
                 torch.distributed.broadcast(buffer, 0)
     mine = range(fabric.global_rank, len(store), fabric.world_size) or range(1)
-    sums, counts = case_sums(
+    found = case_sums(
         forward,
         store,
         criterion,
@@ -83,17 +99,22 @@ def validate(
         device=fabric.device,
         first_class=first_class,
         what="Validating" if fabric.is_global_zero else "",
+        cells=cells,
     )
-    parts = [(list(mine), sums.cpu(), counts.cpu())]
+    own = [None if one is None else one.cpu() for one in found]
+    parts: list[tuple[list[int], Any, Any, Any]] = [(list(mine), own[0], own[1], own[2])]
     if fabric.world_size > 1:
         everyone: list[Any] = [None] * fabric.world_size
         torch.distributed.all_gather_object(everyone, parts[0])
         parts = everyone
-    owners = {index: (part, place) for part, (indices, _, _) in enumerate(parts) for place, index in enumerate(indices)}
+    owners = {index: (part, place) for part, (indices, *_) in enumerate(parts) for place, index in enumerate(indices)}
     chosen = [owners[index] for index in range(len(store))]
     all_sums = torch.stack([parts[part][1][:, place] for part, place in chosen], 1)
     all_counts = torch.stack([parts[part][2][place] for part, place in chosen])
-    return summarise(criterion, all_sums.to(fabric.device), all_counts)
+    all_cells = None
+    if parts[0][3] is not None:
+        all_cells = torch.stack([parts[part][3][:, place] for part, place in chosen], 1).to(fabric.device)
+    return summarise(criterion, all_sums.to(fabric.device), all_counts, all_cells)
 
 
 @torch.no_grad()
@@ -110,12 +131,13 @@ def case_sums(
     device: torch.device,
     first_class: int = 1,
     what: str = "",
-) -> tuple[Tensor, Tensor]:
-    """The criterion's sums (fields, n, …), and per case the pixels of each scored class; see :func:`region_counts`.
+    cells: CaseCells | None = None,
+) -> CaseSums:
+    """The criterion's sums, and per case the pixels of each scored class; see :func:`region_counts`.
 
     ``what`` names a progress bar; without it there is none.
     """
-    sums, counts = [], []
+    sums, counts, cell_sums = [], [], []
     chunks = list(_batches(store, indices, 1 if patch else batch_size))
     for chunk in track(chunks, what=what) if what else chunks:
         images = torch.stack([store.image(i) for i in chunk]).to(device, non_blocking=True)
@@ -123,9 +145,12 @@ def case_sums(
         factor, offset = (one.view(1, -1, *[1] * (images.dim() - 2)) for one in input_scale)
         logits = image_logits(model, images * factor + offset, patch=patch, multiple=multiple)
         labels = labels if store.label_channels else labels[:, None]
-        sums.append(criterion.stats(logits, labels).sums)
+        stats = criterion.stats(logits, labels, cells=None if cells is None else cells.of(chunk, device))
+        sums.append(stats.sums)
+        if cells is not None and stats.cells is not None:
+            cell_sums.append(stats.cells.sums.unflatten(1, (len(chunk), cells.most)))
         counts.append(region_counts(logits, labels, sigmoid=criterion.activation == "sigmoid", first_class=first_class))
-    return torch.cat(sums, 1), torch.cat(counts)
+    return CaseSums(torch.cat(sums, 1), torch.cat(counts), torch.cat(cell_sums, 1) if cell_sums else None)
 
 
 def region_counts(logits: Tensor, labels: Tensor, *, sigmoid: bool, first_class: int) -> Tensor:
@@ -136,10 +161,14 @@ def region_counts(logits: Tensor, labels: Tensor, *, sigmoid: bool, first_class:
     return counts[:, first_class:]
 
 
-def summarise(criterion: Loss, sums: Tensor, counts: Tensor) -> Validation:
+def summarise(criterion: Loss, sums: Tensor, counts: Tensor, cells: Tensor | None = None) -> Validation:
     """Scores from the sums and the counts (n, classes, 4) of all cases; see ``metrics.policy`` for empty regions."""
     fields = tuple(dict.fromkeys((COUNT, PIXELS, *criterion.fields)))  # as every pass takes them
-    terms = criterion.terms_from_stats(RegionStats(fields, sums))
+    stats = RegionStats(fields, sums)
+    if cells is not None:
+        cell_fields = tuple(dict.fromkeys((COUNT, PIXELS, *criterion.cell_fields)))
+        stats = stats.with_cells(RegionStats(cell_fields, cells.flatten(1, 2)))
+    terms = criterion.terms_from_stats(stats)
     return Validation(
         loss=float(criterion.total(terms)),
         terms={name: float(value) for name, value in terms.items()},

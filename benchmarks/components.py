@@ -1,0 +1,126 @@
+"""What components cost: finding them, and the loss with cells against the same loss without.
+
+    python benchmarks/components.py [--out results.csv]
+
+Runs on the GPU where there is one, else on the CPU. Times are medians of forward and backward with cells that are
+given, eager, and on a GPU also replayed from a CUDA graph; memory is the peak above the inputs over the logits' bytes.
+"""
+
+import argparse
+import csv
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+import sizewise as sw
+
+CASES = {"8x2x512x512": ((8, 2, 512, 512), 200), "2x3x128x128x128": ((2, 3, 128, 128, 128), 50)}
+COLUMNS = ("shape", "cells", "what", "milliseconds", "ratio", "extra_memory", "device", "torch", "sizewise")
+ROUNDS = 20
+
+
+def blobs(shape: tuple[int, ...], cells: int) -> Tensor:
+    """Labels with about so many components of each foreground class, in every image."""
+    images, classes, *spatial = shape
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.zeros(images, *spatial, dtype=torch.long)
+    for n in range(images):
+        for k in range(1, classes):
+            for _ in range(cells):
+                corner = [int(torch.randint(0, size, (), generator=draw)) for size in spatial]
+                side = int(torch.randint(2, 8, (), generator=draw))
+                labels[(n, *(slice(at, at + side) for at in corner))] = k
+    return labels
+
+
+def median_ms(step: Callable[[], None], device: torch.device) -> float:
+    """The median time of a step, after a warm-up."""
+    times = []
+    for _ in range(3 + ROUNDS):
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        started = time.perf_counter()
+        step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        times.append(1e3 * (time.perf_counter() - started))
+    return statistics.median(times[3:])
+
+
+def graphed(step: Callable[[], None]) -> Callable[[], None]:
+    """The step as a CUDA graph that is replayed: what a captured training step pays."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
+def measure(device: torch.device) -> list[dict[str, object]]:
+    """All rows."""
+    rows: list[dict[str, object]] = []
+    about = {"torch": torch.__version__, "sizewise": sw.__version__}
+    about["device"] = (
+        torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
+    )
+    for name, (shape, wanted) in CASES.items():
+        labels = blobs(shape, wanted)
+        started = time.perf_counter()
+        cells = sw.components(labels, classes="foreground")
+        found_ms = 1e3 * (time.perf_counter() - started)
+        of = {"shape": name, "cells": cells.most, **about}
+        rows.append({**of, "what": "components of the batch", "milliseconds": round(found_ms, 3)})
+        cells, labels = cells.to(device), labels.to(device)
+        logits = torch.randn(shape, device=device).requires_grad_()
+        plain: dict[str, float] = {}
+        for label, loss, given in (
+            ("DiceCE, λ = 1", sw.loss("DiceCE", weight=1.0), None),
+            ("CC-DiceCE", sw.loss("CC-DiceCE"), cells),
+        ):
+            criterion = loss.to(device)
+
+            def step(criterion: sw.Loss = criterion, given: sw.Cells | None = given, logits: Tensor = logits) -> None:
+                logits.grad = None
+                criterion(logits, labels, cells=given).backward()  # noqa: B023
+
+            step()
+            extra = ""
+            if device.type == "cuda":
+                logits.grad = None
+                torch.cuda.reset_peak_memory_stats()
+                before = torch.cuda.memory_allocated()
+                step()
+                peak = torch.cuda.max_memory_allocated() - before
+                extra = f"{peak / (logits.numel() * logits.element_size()):.4f}"
+            ways = {"eager": step} | ({"graph": graphed(step)} if device.type == "cuda" else {})
+            for way, run in ways.items():
+                took = median_ms(run, device)
+                plain.setdefault(way, took)
+                row = {"what": f"{label}, {way}", "milliseconds": round(took, 4), "ratio": round(took / plain[way], 3)}
+                rows.append({**of, **row, "extra_memory": extra})
+    return rows
+
+
+def main() -> None:
+    """Measure, print, and write where asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", default="")
+    out = parser.parse_args().out
+    rows = measure(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    with open(out, "w", newline="", encoding="utf-8") if out else sys.stdout as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

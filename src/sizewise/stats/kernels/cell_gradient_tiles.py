@@ -1,0 +1,199 @@
+"""The gradient of the sums per cell: each pixel reads the coefficients of its cells, and adds to what is there."""
+
+# Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
+# its own return.
+# mypy: ignore-errors
+
+import triton
+import triton.language as tl
+
+from sizewise.stats.kernels.cell_tiles import NO_CELL, beside, load_cells, wanted_share
+from sizewise.stats.kernels.pixel_gradient import focal_slope
+from sizewise.stats.kernels.tile import (
+    LN_2,
+    OVERLAP,
+    SIZE,
+    exponentials,
+    load_classes,
+    pixel_offsets,
+    row_start,
+    subtract_maximum,
+)
+
+
+@triton.jit
+def cell_gradient_tiles(
+    coefficients,
+    logits,
+    target,
+    mask,
+    maps,
+    gradient,
+    pixels,
+    programs,
+    channels,
+    rows,
+    ignore,
+    width,
+    height,
+    z_image,
+    z_channel,
+    z_outer,
+    z_middle,
+    z_inner,
+    y_image,
+    y_channel,
+    y_outer,
+    y_middle,
+    y_inner,
+    m_image,
+    m_channel,
+    m_outer,
+    m_middle,
+    m_inner,
+    c_image,
+    c_channel,
+    c_outer,
+    c_middle,
+    c_inner,
+    g_image,
+    g_channel,
+    g_outer,
+    g_middle,
+    g_inner,
+    most,
+    per_plane,
+    KINDS: tl.constexpr,
+    PARAMETERS: tl.constexpr,
+    TEMPERATURES: tl.constexpr,
+    GROUPS: tl.constexpr,
+    POSITIONS: tl.constexpr,
+    K: tl.constexpr,
+    BLOCK: tl.constexpr,
+    AXES: tl.constexpr,
+    SIGMOID: tl.constexpr,
+    SHARES: tl.constexpr,
+    HAS_MASK: tl.constexpr,
+    HAS_IGNORE: tl.constexpr,
+    UNLABELLED: tl.constexpr,
+    EVEN: tl.constexpr,
+    WIDE: tl.constexpr,
+    LABEL: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """``coefficients`` is ∂L/∂field, (fields, images · most, channels, regions).
+
+    TEMPERATURES has each τ once, and GROUPS says for each field which of them its gradient comes from, −1 for none.
+    With w the coefficients of a pixel's cells, a size adds τ s_j (w_j − Σ_l w_l s_l), an overlap the same where the
+    target has the class, and a focal sum p_j Σ_l q_l − q_j.
+    """
+    program = tl.program_id(0)
+    row = program // programs
+    part = program % programs
+    image = row // channels if SIGMOID else row
+    z_start = row_start(logits, row, z_image, z_channel, channels, SIGMOID)
+    y_start = row_start(target, row, y_image, y_channel, channels, SIGMOID)
+    m_start = row_start(mask, row, m_image, m_channel, channels, SIGMOID)
+    c_start = row_start(maps, row, c_image, c_channel, channels, SIGMOID)
+    g_start = row_start(gradient, row, g_image, g_channel, channels, SIGMOID)
+    REGIONS: tl.constexpr = 2 if SIGMOID else 1
+    own = coefficients + (image.to(tl.int64) * most - 1) * channels * REGIONS
+    per_class = tl.full([], g_channel, tl.int64)
+    plane = tl.full([], per_plane, tl.int64)
+
+    first = part.to(tl.int64) if WIDE else part
+    for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
+        pixel = tile * BLOCK + tl.arange(0, BLOCK)[None, :]
+        inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
+        z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
+        y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
+        c_offsets = pixel_offsets(pixel, width, height, c_outer, c_middle, c_inner, AXES)
+        logit = load_classes(z_start, z_channel, z_offsets, inside, 0.0, K, 1, SIGMOID, DTYPE)
+        valid = inside
+        if HAS_MASK:
+            m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
+            valid = inside & (tl.load(m_start + m_offsets, mask=inside, other=0) != 0)
+        if SHARES:
+            share = load_classes(y_start, y_channel, y_offsets, inside, 0.0, K, 1, SIGMOID, DTYPE)
+            if SIGMOID:
+                share = (1.0 - share[1], share[1])
+            label = tl.zeros([1, BLOCK], tl.int32)
+        else:
+            share = ()
+            label = tl.load(y_start + y_offsets, mask=inside, other=0).to(LABEL)
+            if HAS_IGNORE:
+                valid = valid & (label != ignore)
+            label = tl.where((label >= 0) & (label < K), label, -1).to(tl.int32)
+        shifted = subtract_maximum(logit, valid, 1, HAS_MASK or HAS_IGNORE)
+
+        places = ()
+        counted = ()
+        for k in tl.static_range(K):
+            if SIGMOID:
+                number = load_cells(c_start, c_channel, c_offsets, 0, valid, most)
+                column = row % channels
+            elif POSITIONS[k] >= 0:
+                number = load_cells(c_start, c_channel, c_offsets, POSITIONS[k], valid, most)
+                column = k
+            else:
+                number = tl.full([1, BLOCK], NO_CELL, tl.int32)
+                column = 0
+            place = own + (number.to(tl.int64) * channels + column) * REGIONS
+            if SIGMOID:
+                place += k
+            places = places + (place,)
+            counted = counted + (number < NO_CELL,)
+
+        values = ()
+        for t in tl.static_range(len(TEMPERATURES)):
+            e, total = exponentials(shifted, TEMPERATURES[t], 1)
+            inverse = 1.0 / total
+            weights = ()
+            pulls = ()
+            for k in tl.static_range(K):
+                weight = tl.zeros([1, BLOCK], DTYPE)
+                pull = tl.zeros([1, BLOCK], DTYPE)
+                if SIGMOID or POSITIONS[k] >= 0:
+                    p = e[k] * inverse
+                    for f in tl.static_range(len(KINDS)):
+                        if GROUPS[f] == t:
+                            one = tl.load(places[k] + f * plane, mask=counted[k], other=0.0)
+                            if KINDS[f] == SIZE:
+                                weight += one
+                            elif KINDS[f] == OVERLAP:
+                                if SHARES:
+                                    weight += tl.where(p < share[k], one, 0.0)
+                                else:
+                                    weight += tl.where(label == k, one, 0.0)
+                            else:
+                                y = wanted_share(share, label, k, SHARES, DTYPE)
+                                slope = tl.full([1, BLOCK], 1.0, DTYPE)
+                                if PARAMETERS[f] != 0.0:
+                                    minus_log = (tl.log2(total) - shifted[k]) * LN_2
+                                    slope = focal_slope(minus_log, beside(e, k) * inverse, p, PARAMETERS[f])
+                                pull += tl.where(y > 0, one * y * slope, 0.0)
+                weights = weights + (weight,)
+                pulls = pulls + (pull,)
+            mean = tl.zeros([1, BLOCK], DTYPE)
+            pulled = tl.zeros([1, BLOCK], DTYPE)
+            for k in tl.static_range(K):
+                mean += weights[k] * e[k]
+                pulled += pulls[k]
+            mean *= inverse
+            added = ()
+            for k in tl.static_range(K):
+                p = e[k] * inverse
+                value = TEMPERATURES[t] * (p * (weights[k] - mean)) + p * pulled - pulls[k]
+                if t > 0:
+                    value += values[k]
+                added = added + (value,)
+            values = added
+
+        g_offsets = pixel_offsets(pixel, width, height, g_outer, g_middle, g_inner, AXES)
+        for k in tl.static_range(K):
+            if not SIGMOID or k == 1:
+                place = g_start + g_offsets
+                if not SIGMOID:
+                    place += k * per_class
+                before = tl.load(place, mask=valid, other=0.0).to(DTYPE)
+                tl.store(place, (before + values[k]).to(gradient.dtype.element_ty), mask=valid)

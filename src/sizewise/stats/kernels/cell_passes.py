@@ -1,0 +1,165 @@
+"""Both passes over the cells of CUDA tensors; the arguments and results are those of the reference."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from sizewise.stats import cell_sums as reference
+from sizewise.stats.fields import Kind
+from sizewise.stats.kernels.call import Call
+from sizewise.stats.kernels.cell_gradient_tiles import cell_gradient_tiles
+from sizewise.stats.kernels.cell_tiles import cell_tiles
+from sizewise.stats.kernels.field_order import temperature_of
+from sizewise.stats.kernels.launch import Launch, programs_per_row
+from sizewise.stats.kernels.layout import joint_layout
+from sizewise.stats.kernels.passes import form_of, on_device_of, prepared
+from sizewise.stats.kernels.shapes import MOST_UNROLLED, Shape
+
+# Not tuned yet: a tile is a stretch of a row, long enough to share the cost of each cell that it meets.
+SUMS_SHAPE = Shape(1, 512, 4, 1, 8)
+GRADIENT_SHAPE = Shape(1, 256, 4, 1, 8)
+
+
+def takes(logits: Tensor, maps: Tensor, classes: Sequence[int], sigmoid: bool, kinds: Sequence[int]) -> bool:
+    """Whether the kernels cover such input; the reference covers all."""
+    channels = logits.shape[1]
+    return (
+        logits.dtype != torch.float64
+        and logits.numel() > 0
+        and maps.numel() > 0
+        and (tuple(classes) == tuple(range(channels)) if sigmoid else channels <= MOST_UNROLLED)
+        and not {Kind.KEPT_PIXELS, Kind.KEPT_SIZE} & set(kinds)
+        and joint_layout([logits, logits, logits, maps, torch.empty_like(logits)]) is not None
+    )
+
+
+class CellCall(Call):
+    """What both passes have in common."""
+
+    def __init__(
+        self,
+        tensors: list[Tensor],
+        has_mask: bool,
+        classes: Sequence[int],
+        most: int,
+        options: tuple,
+        shape: Shape,
+    ) -> None:
+        ignore_index, sigmoid, kinds, parameters = options
+        fields = list(zip(kinds, parameters, strict=True))
+        super().__init__(tensors, has_mask, ignore_index, sigmoid, fields)
+        self.regions = 2 if sigmoid else 1
+        self.images = tensors[0].shape[0]
+        self.per_plane = self.images * most * self.channels * self.regions
+        self.programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
+        places = list(classes)
+        positions = (0, -1) if sigmoid else tuple(places.index(k) if k in places else -1 for k in range(self.channels))
+        self.constants = {
+            "KINDS": tuple(int(kind) for kind in kinds),
+            "PARAMETERS": tuple(float(one) for one in parameters),
+            "POSITIONS": positions,
+            "K": self.classes,
+            "BLOCK": shape.block,
+            **self.flags,
+            **self.ends(shape.block, self.programs),
+        }
+
+
+class SumsCall(CellCall):
+    """The launch that fills the table, and the few operations that read it."""
+
+    def __init__(
+        self, tensors: list[Tensor], has_mask: bool, classes: Sequence[int], most: int, options: tuple
+    ) -> None:
+        super().__init__(tensors, has_mask, classes, most, options, SUMS_SHAPE)
+        kinds = options[2]
+        self.table_shape = (len(kinds) + 1, self.images * most, self.channels, self.regions)
+        bits = [reference.LOSS_BITS if kind == Kind.FOCAL else reference.SHARE_BITS for kind in kinds]
+        self.units = torch.tensor([2.0**-one for one in bits], dtype=torch.float64, device=self.device)
+        numbers = (*self.numbers(self.programs, 0, 1, 2, 3), most, self.per_plane)
+        self.launch = Launch(cell_tiles, self.rows * self.programs, SUMS_SHAPE.warps, numbers, self.constants)
+        self.tensors = []
+
+    def __call__(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> Tensor:
+        table = torch.zeros(self.table_shape, dtype=torch.int64, device=self.device)
+        self.launch(logits, target, logits if mask is None else mask, maps, table)
+        sums = (table[:-1] * self.units.view(-1, 1, 1, 1)).where(table[-1] == 0, torch.nan).to(self.dtype)
+        return sums if self.sigmoid else sums.squeeze(-1)
+
+
+class GradientCall(CellCall):
+    """The launch that adds to a gradient."""
+
+    def __init__(
+        self, tensors: list[Tensor], has_mask: bool, classes: Sequence[int], most: int, options: tuple
+    ) -> None:
+        super().__init__(tensors, has_mask, classes, most, options, GRADIENT_SHAPE)
+        kinds, parameters = options[2:]
+        of_field = [temperature_of(kind, parameter) for kind, parameter in zip(kinds, parameters, strict=True)]
+        temperatures = tuple(sorted({float(one) for one in of_field} - {0.0}))
+        groups = tuple(temperatures.index(one) if one else -1 for one in of_field)
+        self.empty = not temperatures
+        constants = {}
+        for name, value in self.constants.items():  # in the order of the kernel's arguments
+            constants[name] = value
+            if name == "PARAMETERS":
+                constants |= {"TEMPERATURES": temperatures, "GROUPS": groups}
+        numbers = (*self.numbers(self.programs, 0, 1, 2, 3, 4), most, self.per_plane)
+        self.launch = Launch(cell_gradient_tiles, self.rows * self.programs, GRADIENT_SHAPE.warps, numbers, constants)
+        self.tensors = []
+
+    def __call__(
+        self, coefficients: Tensor, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor, gradient: Tensor
+    ) -> None:
+        if not self.empty:
+            self.launch(coefficients, logits, target, logits if mask is None else mask, maps, gradient)
+
+
+def cell_sums(
+    logits: Tensor,
+    target: Tensor,
+    mask: Tensor | None,
+    maps: Tensor,
+    classes: Sequence[int],
+    most: int,
+    *options: object,
+) -> Tensor:
+    """See :func:`sizewise.stats.cell_sums.cell_sums`."""
+    key = (
+        "cell sums",
+        form_of(logits, target, mask),
+        form_of(maps, target, None)[:3],
+        tuple(classes),
+        most,
+        _key(options),
+    )
+    tensors = [logits, target, logits if mask is None else mask, maps]
+    call = prepared(key, lambda: SumsCall(tensors, mask is not None, classes, most, options))
+    with on_device_of(logits):
+        return call(logits, target, mask, maps)
+
+
+def add_cell_gradient(
+    gradient: Tensor,
+    coefficients: Tensor,
+    logits: Tensor,
+    target: Tensor,
+    mask: Tensor | None,
+    maps: Tensor,
+    classes: Sequence[int],
+    most: int,
+    *options: object,
+) -> None:
+    """Add what :func:`sizewise.stats.cell_sums.cell_gradient` returns to ``gradient``, laid out as the logits are."""
+    form = (form_of(logits, target, mask), form_of(maps, target, None)[:3], gradient.stride(), gradient.dtype)
+    key = ("cell gradient", form, tuple(classes), most, _key(options))
+    tensors = [logits, target, logits if mask is None else mask, maps, gradient]
+    call = prepared(key, lambda: GradientCall(tensors, mask is not None, classes, most, options))
+    with on_device_of(logits):
+        call(coefficients, logits, target, mask, maps, gradient)
+
+
+def _key(options: tuple) -> tuple:
+    ignore_index, sigmoid, kinds, parameters = options
+    return ignore_index, sigmoid, tuple(kinds), tuple(parameters)

@@ -1,0 +1,99 @@
+"""The part of gpu_check.py about components: the kernels for sums per cell against the reference, and whole steps."""
+
+import torch
+from kernel_cases import Case
+from sampling import sample
+from stats.kernels.test_cell_kernels import FORMS, judge
+
+import sizewise as sw
+from sizewise.criterion import cell_stats
+from sizewise.stats import cell_operator
+
+LARGE = [
+    Case(shape, dtype, target, sigmoid, mask, 255 if target == "uint8" else None, layout, fields)
+    for shape in ((2, 2, 200, 190), (2, 3, 40, 36, 30), (1, 19, 90, 97))
+    for dtype in ("float32", "bfloat16")
+    for target in ("uint8", "int64", "shares float32")
+    for sigmoid in (False, True)
+    for mask in (False, True)
+    for layout in ("contiguous", "channels_last", "crop")
+    for fields in ("dice", "every")
+]
+
+
+def blobs(shape, cells=30):
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.zeros(shape[0], *shape[2:], dtype=torch.long)
+    for n in range(shape[0]):
+        for _ in range(cells):
+            corner = [int(torch.randint(0, size, (), generator=draw)) for size in shape[2:]]
+            k = int(torch.randint(1, shape[1], (), generator=draw))
+            labels[(n, *(slice(at, at + 5) for at in corner))] = k
+    return labels
+
+
+def run(criterion, logits, target, cells):
+    leaf = logits.detach().clone().requires_grad_()
+    loss = criterion(leaf, target, cells=cells)
+    loss.backward()
+    return loss.detach(), leaf.grad
+
+
+def components() -> None:
+    """Sums and gradients per cell equal the reference's; steps equal those on the CPU, the same bits every time."""
+    for case in (*sample(FORMS, 16, seed=1), *sample(LARGE, 16, seed=2)):
+        judge(case)
+    for shape in ((3, 2, 96, 80), (2, 4, 24, 30, 28)):
+        target = blobs(shape)
+        logits = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+        for name in ("CC-Dice", "CC-DiceCE"):
+            wanted = run(sw.loss(name), logits, target, None)
+            criterion = sw.loss(name).cuda()
+            cells = sw.components(target, classes=range(1, shape[1])).to("cuda")
+            found = [run(criterion, logits.cuda(), target.cuda(), cells) for _ in range(2)]
+            found.append(run(criterion, logits.cuda(), target.cuda(), None))
+            for loss, gradient in found:
+                torch.testing.assert_close(loss.cpu(), wanted[0], rtol=1e-5, atol=1e-6)
+                torch.testing.assert_close(gradient.cpu(), wanted[1], rtol=1e-4, atol=1e-6)
+            assert torch.equal(found[0][0], found[1][0])
+            assert torch.equal(found[0][1], found[1][1])
+            kept = cell_operator.takes_cell_kernels, cell_stats.takes_cell_kernels
+            cell_operator.takes_cell_kernels = cell_stats.takes_cell_kernels = lambda *_: False
+            try:  # the reference on the device: integers there too, so the same bits every time
+                plain = [run(criterion, logits.cuda(), target.cuda(), cells) for _ in range(2)]
+            finally:
+                cell_operator.takes_cell_kernels, cell_stats.takes_cell_kernels = kept
+            assert torch.equal(plain[0][1], plain[1][1])
+            torch.testing.assert_close(plain[0][0].cpu(), wanted[0], rtol=1e-5, atol=1e-6)
+    captured_step()
+
+
+def captured_step() -> None:
+    """A step with given cells can be captured, and its record follows logits, labels and cells."""
+    shape = (2, 3, 64, 64)
+    criterion = sw.loss("CC-DiceCE").cuda()
+    target = blobs(shape).cuda()
+    cells = sw.components(target, classes=(1, 2))
+    logits = torch.randn(shape, device="cuda").requires_grad_()
+
+    def step():
+        logits.grad = None
+        loss = criterion(logits, target, cells=cells)
+        loss.backward()
+        return loss
+
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step()
+    with torch.no_grad():
+        logits.copy_(torch.randn_like(logits))
+    graph.replay()
+    wanted = run(criterion, logits, target, cells)
+    torch.testing.assert_close(loss.detach(), wanted[0])
+    torch.testing.assert_close(logits.grad, wanted[1])

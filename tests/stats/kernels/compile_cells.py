@@ -1,0 +1,32 @@
+"""Compile the kernels for sums per cell down to machine code for a GPU that need not be here; run by test_cell_compiling.
+
+    python compile_cells.py CLASSES ACTIVATION
+
+Prints the size of each binary.
+"""
+
+import sys
+
+import torch
+from binary_size import binary_size
+
+from sizewise.stats.fields import Kind
+from sizewise.stats.kernels.cell_passes import GradientCall, SumsCall
+
+
+def main() -> None:
+    classes, sigmoid = int(sys.argv[1]), sys.argv[2] == "sigmoid"
+    shape = (2, classes, 16, 16)
+    logits, maps = torch.zeros(shape), torch.zeros(shape, dtype=torch.int32)
+    target = torch.zeros(shape if sigmoid else (2, 1, 16, 16), dtype=torch.int64)
+    kinds = [int(one) for one in (Kind.COUNT, Kind.PIXELS, Kind.OVERLAP, Kind.SIZE, Kind.FOCAL, Kind.FOCAL, Kind.SIZE)]
+    options = (255, sigmoid, kinds, [0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 10.0])
+    sums = SumsCall([logits, target, logits, maps], False, range(classes), 7, options)
+    gradient = GradientCall([logits, target, logits, maps, logits], False, range(classes), 7, options)
+    floats, labels, cells = "*fp32", "*i64", "*i32"
+    print("sums", binary_size(sums.launch, [floats, labels, floats, cells, labels]))
+    print("gradient", binary_size(gradient.launch, [floats, floats, labels, floats, cells, floats]))
+
+
+if __name__ == "__main__":
+    main()
