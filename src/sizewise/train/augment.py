@@ -105,11 +105,23 @@ def augment(images: Tensor, labels: Tensor, motions: Tensor, colours: Tensor) ->
 
     What comes from outside the crop is 0 in the image and UNLABELLED in the labels: it counts for nothing.
     """
+    images, labels, _ = augment_with_cells(images, labels, None, motions, colours)
+    return images, labels
+
+
+def augment_with_cells(
+    images: Tensor, labels: Tensor, cells: Tensor | None, motions: Tensor, colours: Tensor
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The same, and the cells' maps (N, K', *S) move along, in the labels' own pass; outside there is none, 0."""
     shape = [len(images), colours.shape[-1], *[1] * (images.dim() - 2)]
     images = images * colours[:, 0].view(shape) + colours[:, 1].view(shape)
     grid = F.affine_grid(motions, list(images.shape), align_corners=False)
     moved = F.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
     # shifted so that the 0 of outside means UNLABELLED: 255 − label is 0 only there
     inverted = (UNLABELLED - labels.to(torch.int16)).to(images.dtype)
+    if cells is not None:  # whole numbers up to 2^24 are exact
+        inverted, grid = torch.cat((inverted.float(), cells.float()), 1), grid.float()
     nearest = F.grid_sample(inverted, grid, mode="nearest", padding_mode="zeros", align_corners=False)
-    return moved, (UNLABELLED - nearest).to(labels.dtype)
+    if cells is not None:
+        nearest, cells = nearest[:, : labels.shape[1]], nearest[:, labels.shape[1] :].to(torch.int32)
+    return moved, (UNLABELLED - nearest).to(labels.dtype), cells

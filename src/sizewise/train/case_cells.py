@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from sizewise.criterion import Loss
 from sizewise.parallel import available_cores, map_ahead
@@ -96,9 +95,3 @@ def _room(store: Store, size: int) -> Tensor:
     with tempfile.TemporaryFile(dir=root) as file:  # the map keeps it until the process ends
         file.truncate(max(1, size) * 4)
         return torch.from_numpy(np.memmap(file, dtype=np.int32, mode="r+", shape=(max(1, size),)))[:size]
-
-
-def move_cells(maps: Tensor, motions: Tensor) -> Tensor:
-    """Apply the draws of :func:`sizewise.train.augment.augment` to maps (N, K', *S): what comes from outside is 0."""
-    grid = F.affine_grid(motions.float(), list(maps.shape), align_corners=False)
-    return F.grid_sample(maps.float(), grid, mode="nearest", padding_mode="zeros", align_corners=False).to(torch.int32)

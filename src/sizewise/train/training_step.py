@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from sizewise.criterion import Loss
 from sizewise.models.padding import pad_to_multiple
 from sizewise.stats.cells import Cells
-from sizewise.train.augment import augment
+from sizewise.train.augment import augment_with_cells
 from sizewise.train.batches import Batches, blank_outside
-from sizewise.train.case_cells import CaseCells, move_cells
+from sizewise.train.case_cells import CaseCells
 
 WARM_UP_STEPS = 3  # before a capture, so that libraries choose their algorithms and allocate outside of it
 
@@ -91,8 +91,7 @@ class Step:
         images = crops.images * factor + offset
         images, labels = blank_outside(images, crops.labels, crops.inside)
         if self.augmented:
-            images, labels = augment(images, labels, crops.motions, crops.colours)
-            maps = maps if maps is None else move_cells(maps, crops.motions)
+            images, labels, maps = augment_with_cells(images, labels, maps, crops.motions, crops.colours)
         if images.dim() == 4 and images.is_cuda:
             images = images.contiguous(memory_format=torch.channels_last)
         padded, crop = pad_to_multiple(images, self.multiple)
