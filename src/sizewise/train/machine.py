@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -36,12 +37,14 @@ def make_fabric(config: RunConfig, runtime: Runtime) -> Fabric:
     elif accelerator == "cuda":
         torch.backends.cudnn.benchmark = True
         torch.set_float32_matmul_precision("high")
-    fabric = Fabric(
-        accelerator=accelerator,
-        devices=runtime.devices,
-        num_nodes=runtime.nodes,
-        precision="bf16-mixed" if settle_precision(config, runtime).precision == "bfloat16" else "32-true",
-    )
+    with warnings.catch_warnings():  # on a cluster's machines it advises srun, which a single run does not need
+        warnings.filterwarnings("ignore", message="The `srun` command is available")
+        fabric = Fabric(
+            accelerator=accelerator,
+            devices=runtime.devices,
+            num_nodes=runtime.nodes,
+            precision="bf16-mixed" if settle_precision(config, runtime).precision == "bfloat16" else "32-true",
+        )
     fabric.launch()
     return fabric
 

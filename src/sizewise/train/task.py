@@ -144,6 +144,6 @@ def check_patch(config: RunConfig, task: Task) -> None:
 def problem_json(task: Task) -> str:
     """What predicting needs to know of the data that was trained on, as text."""
     dataset = task.dataset
-    names = ("name", "classes", "spatial_dims", "modality", "activation", "ignore_index", "notes")
+    names = ("name", "classes", "spatial_dims", "modality", "activation", "ignore_index", "background", "notes")
     values = {name: getattr(dataset, name) for name in names}
     return json.dumps(values | {"axes": getattr(dataset.reader, "axes", "stored")}, indent=1)
