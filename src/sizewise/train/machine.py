@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.plugins import MixedPrecision, Precision
 
 from sizewise.errors import BadInput
 from sizewise.train.config import RunConfig, Runtime
@@ -43,10 +44,16 @@ def make_fabric(config: RunConfig, runtime: Runtime) -> Fabric:
             accelerator=accelerator,
             devices=runtime.devices,
             num_nodes=runtime.nodes,
-            precision="bf16-mixed" if settle_precision(config, runtime).precision == "bfloat16" else "32-true",
+            plugins=_precision(settle_precision(config, runtime).precision, accelerator),
         )
     fabric.launch()
     return fabric
+
+
+def _precision(word: str, accelerator: str) -> Precision:
+    if word == "float32":
+        return Precision()
+    return MixedPrecision("bf16-mixed" if word == "bfloat16" else "16-mixed", accelerator)  # the latter scales the loss
 
 
 @contextlib.contextmanager

@@ -124,6 +124,7 @@ def make_model(config: RunConfig, task: Task, *, in_channels: int) -> nn.Module:
         in_channels=in_channels,
         out_channels=task.out_channels,
         encoder_weights=config.encoder_weights,
+        deep_supervision=config.deep_supervision,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from sizewise.deep_supervision import DeepSupervision
 from sizewise.models.build import size_multiple
 from sizewise.models.padding import pad_to_multiple
 from sizewise.train.config import Runtime
@@ -15,6 +16,7 @@ from sizewise.train.machine import make_fabric
 from sizewise.train.optimizer import make_optimizer
 from sizewise.train.resolve import ResolvedRun
 from sizewise.train.task import make_model
+from sizewise.train.training_step import padded_labels, supervised_outputs
 
 WARM_UP, TIMED = 1, 3
 
@@ -61,7 +63,13 @@ def time_steps(run: ResolvedRun, runtime: Runtime) -> StepCost:
         started = time.perf_counter()
         padded, crop = pad_to_multiple(images, size_multiple(config.model))
         wrapped.zero_grad()
-        fabric.backward(criterion(network(padded)[crop], labels))
+        if config.deep_supervision:
+            loss = DeepSupervision(criterion)(
+                supervised_outputs(network(padded)), padded_labels(labels, padded.shape[2:])
+            )
+        else:
+            loss = criterion(network(padded)[crop], labels)
+        fabric.backward(loss)
         wrapped.step()
         _wait(device)
         times.append(time.perf_counter() - started)
