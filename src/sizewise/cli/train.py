@@ -25,6 +25,7 @@ def command(
     workers: Annotated[int, typer.Option(help="threads that read files, 0 for one per core")] = 0,
     stream: Annotated[bool, typer.Option("--stream", help="read crops from disk, keep nothing in memory")] = False,
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
+    logger: Annotated[str, typer.Option(help="wandb, mlflow, tensorboard, or MODULE:NAME of your own")] = "",
     **given: Any,
 ) -> None:
     """Train one model with one loss, and score it on the test cases. What is not given is the recipe's."""
@@ -42,6 +43,7 @@ def command(
         workers=workers,
         keep_on_device="never" if stream else "auto",
         save_seconds=save_seconds,
+        logger=logger,
     )
     settings = run_settings({name: value for name, value in given.items() if value is not None})
     if config is not None:

@@ -231,6 +231,7 @@ class Runtime:
         sharing: processes that carry out runs on this machine at the same time; scoring takes its share of the cores.
         threads: of torch on a CPU, where sums depend on their number; 0: as torch has it. A run that is resumed keeps
             the number that it began with.
+        logger: trackers that a run is shown to: wandb, mlflow, tensorboard, or MODULE:NAME of your own, with commas.
     """
 
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
@@ -243,6 +244,7 @@ class Runtime:
     graphs: Literal["auto", "off"] = "auto"
     sharing: int = 1
     threads: int = 0
+    logger: str = ""
 
 
 def check_words(settings: dict[str, Any]) -> None:
