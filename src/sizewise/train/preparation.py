@@ -46,8 +46,10 @@ class Preparation:
 
     def image(self, image: Image) -> Tensor:
         """(C, *S): uint8 for photographs, float16 else."""
-        pixels = torch.from_numpy(np.ascontiguousarray(image.pixels))
-        shape = self.shape(image)
+        return self.prepared(torch.from_numpy(np.ascontiguousarray(image.pixels)), self.shape(image))
+
+    def prepared(self, pixels: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """(C, *S) pixels at the spatial size ``shape``, scaled where that is done before they are stored."""
         if self.scaling == "photo":
             return resize(pixels, shape)
         pixels = pixels.float()
