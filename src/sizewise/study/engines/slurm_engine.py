@@ -144,7 +144,7 @@ def all_ended(jobs: Sequence[Any], cluster: str) -> bool:
         return all(job.done() for job in left)
     names = ",".join(sorted({str(job.job_id) for job in left}))
     try:  # sacct, which submitit asks, is not there on every cluster
-        asked = subprocess.run(["squeue", "--noheader", "--jobs", names], capture_output=True, text=True, timeout=60)
+        asked = subprocess.run(["squeue", "-h", "-j", names], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return False
     if asked.returncode:  # it forgets jobs some minutes after their end
