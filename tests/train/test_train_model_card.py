@@ -28,11 +28,14 @@ def test_every_part_is_there_with_the_runs_own_numbers(tmp_path):
 
 
 def test_the_interval_is_students():
-    """Of 1, 2, 3: mean 2, deviation 1, t(0.975, 2) = 4.3027."""
-    half = 4.302652729911275 / math.sqrt(3)
-    assert _interval([1.0, 2.0, 3.0], "{:.4f}") == f"2.0000 ({2 - half:.4f} to {2 + half:.4f})"
-    assert _interval([0.5], "{:.2f}") == "0.50"
-    assert _interval([], "{:.2f}") == "–"
+    """Of 19, 20, 21: mean 20, deviation 1, t(0.975, 2) = 4.3027."""
+    half, form = 4.302652729911275 / math.sqrt(3), METRICS["hd95"].screen[1]
+    wanted = f"{form.format(20)} ({form.format(20 - half)} to {form.format(20 + half)})"
+    assert _interval([19.0, 20.0, 21.0], METRICS["hd95"]) == wanted
+    form = METRICS["dsc"].screen[1]
+    assert _interval([0.5], METRICS["dsc"]) == form.format(0.5)
+    assert _interval([0.0, 1.0], METRICS["dsc"]) == f"{form.format(0.5)} ({form.format(0)} to {form.format(1)})"
+    assert _interval([], METRICS["dsc"]) == "–"
 
 
 def test_names_from_outside_do_not_become_markup():

@@ -8,13 +8,14 @@ from sizewise.data.dataset import Case
 from sizewise.files import write_whole
 from sizewise.metrics.cases_csv import ARGMAX, Row, read_cases
 from sizewise.metrics.class_summary import summarise
-from sizewise.metrics.registry import METRICS
+from sizewise.metrics.registry import METRICS, Metric
 from sizewise.train.calibration import read_calibration
 from sizewise.train.resolve import ResolvedRun
 from sizewise.wording import counted
 
 FILE = "README.md"
 LEVEL = 0.95
+RATIOS = ("dsc", "iou", "nsd")  # between 0 and 1; other scores on the card are at least 0
 FEW_CASES = 20  # below it an interval over cases says little
 
 
@@ -76,7 +77,7 @@ def _scores(run: ResolvedRun, rows: Sequence[Row]) -> str:
     groups = {case.name: case.group for case in run.dataset.cases if case.group}
     for one in summarise(rows):
         mine = [row for row in rows if row.of == one.of and row.class_id == one.class_id]
-        cells = [_interval(_by_group(mine, metric.name, groups), metric.screen[1]) for metric in shown]
+        cells = [_interval(_by_group(mine, metric.name, groups), metric) for metric in shown]
         name = _plain(run.task.names.get(one.class_id, str(one.class_id)))
         lines.append(f"| {one.of.decision} | {name} | {one.cases} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -157,8 +158,9 @@ def _by_group(rows: Iterable[Row], metric: str, groups: Mapping[str, str]) -> li
     return [sum(one) / len(one) for one in values.values()]
 
 
-def _interval(values: Sequence[float], form: str) -> str:
-    """The mean and, of several values, its interval."""
+def _interval(values: Sequence[float], metric: Metric) -> str:
+    """The mean and, of several values, its interval, cut off where the metric ends."""
+    form, most = metric.screen[1], 1.0 if metric.name in RATIOS else math.inf
     if not values:
         return "–"
     mean = sum(values) / len(values)
@@ -168,7 +170,7 @@ def _interval(values: Sequence[float], form: str) -> str:
 
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
     half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * spread / math.sqrt(len(values))
-    return f"{form.format(mean)} ({form.format(mean - half)} to {form.format(mean + half)})"
+    return f"{form.format(mean)} ({form.format(max(0.0, mean - half))} to {form.format(min(most, mean + half))})"
 
 
 def _share(value: float | None, *, signed: bool = False) -> str:

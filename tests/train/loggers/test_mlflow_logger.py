@@ -1,6 +1,9 @@
 """MLflow with its real local store, in SQLite."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from train.tiny_runs import CPU, train_tiny
@@ -37,3 +40,24 @@ def test_parameters_curves_scores_and_files_of_a_run_that_is_continued(tmp_path,
     train_tiny("synthetic", tmp_path / "run", epochs=2, runtime=runtime, resume=True)
     assert json.loads((tmp_path / "run" / "trackers.json").read_text())["mlflow"] == name
     assert len(client.search_runs([found.info.experiment_id])) == 1
+
+
+BEGIN = """
+import sys
+from pathlib import Path
+from sizewise.train.loggers.logger import LoggedRun
+from sizewise.train.loggers.mlflow_logger import Logger
+folder = Path(sys.argv[1])
+folder.mkdir()
+Logger().begin(LoggedRun(folder.name, folder, {"loss": "CE"}, {}))
+"""
+
+
+def test_runs_that_begin_together_make_one_store(tmp_path):
+    """Processes of a study that find no store yet: the first makes it, the others use it."""
+    environment = os.environ | {"MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
+    started = [
+        subprocess.Popen([sys.executable, "-c", BEGIN, str(tmp_path / name)], env=environment, cwd=tmp_path)
+        for name in ("a", "b")
+    ]
+    assert [process.wait() for process in started] == [0, 0]

@@ -1,9 +1,12 @@
 """MLflow. Where it keeps things is its own: ``MLFLOW_TRACKING_URI`` (a server, or ``sqlite:///mlflow.db``)."""
 
+import contextlib
+import hashlib
 import math
 import os
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,18 @@ EXPERIMENT = "sizewise"
 MOST_LETTERS = 500  # of a parameter's value, for any store
 
 
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Of the processes of this machine: runs of a study begin together, and a new SQLite store is made by the first."""
+    import fcntl
+
+    store = os.environ.get("MLFLOW_TRACKING_URI", "") + str(Path.cwd())
+    name = f"sizewise-mlflow-{os.getuid()}-{hashlib.sha256(store.encode()).hexdigest()[:16]}.lock"
+    with open(Path(tempfile.gettempdir()) / name, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class Logger:
     """One MLflow run for each run, in the experiment ``MLFLOW_EXPERIMENT_NAME`` or sizewise; files as artifacts."""
 
@@ -22,10 +37,11 @@ class Logger:
         """Open the run under the name that it has in its folder."""
         mlflow: Any = import_extra("mlflow", extra="mlflow", reason="logging to MLflow")
         self.entities: Any = import_extra("mlflow.entities", extra="mlflow", reason="logging to MLflow")
-        self.client = mlflow.MlflowClient()
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", EXPERIMENT)
-        self.id = known_as(run.folder, "mlflow", lambda: self._new(name, run))
-        self.client.update_run(self.id, status="RUNNING")
+        with one_at_a_time():
+            self.client = mlflow.MlflowClient()
+            self.id = known_as(run.folder, "mlflow", lambda: self._new(name, run))
+            self.client.update_run(self.id, status="RUNNING")
         settings = plain_settings(run.settings) | {f"class_{k}": name for k, name in run.classes.items()}
         chosen = {key: str(value)[:MOST_LETTERS] for key, value in settings.items() if value not in ("", None)}
         self.client.log_batch(self.id, params=[self.entities.Param(key, value) for key, value in chosen.items()])
