@@ -11,7 +11,9 @@ LIBRARY_TESTS := tests/criterion tests/stats tests/terms tests/theory tests/test
 	tests/test_input_errors.py tests/test_option_errors.py tests/test_loss_formula.py \
 	tests/decisions/test_decide.py tests/decisions/test_fit_decision.py tests/decisions/test_size_matched.py
 
-.PHONY: demo test test-all test-gpu test-oldest lint bench docs clean
+RELEASE := .venv-release
+
+.PHONY: demo test test-all test-gpu test-oldest lint bench docs release clean
 
 demo: $(VENV)/installed  ## compare four losses over three seeds on built-in data
 	$(BIN)/sizewise compare --data synthetic --losses CE,Dice,DiceCE,RCE --seeds 3 --jobs 2 --out demo
@@ -40,6 +42,15 @@ bench: $(VENV)/installed-dev  ## speed and memory against the peers, on this mac
 docs: $(VENV)/installed-dev  ## the documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+release: $(VENV)/installed  ## build, check, and try the wheel in an environment that has nothing else; uploads nothing
+	$(PIP) ".[release]"
+	rm -rf dist $(RELEASE)
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/pip --disable-pip-version-check install --quiet -c constraints.txt dist/*.whl
+	cd dist && ../$(RELEASE)/bin/python ../tests/readme_snippets.py ../README.md  # not beside src/: the wheel is tried
+
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch
@@ -57,4 +68,4 @@ $(OLDEST)/installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(RELEASE) dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

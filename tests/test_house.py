@@ -141,7 +141,7 @@ def sections():
 
 
 @pytest.mark.parametrize(
-    ("kind", "most"), [("term", 5), ("metric", 3), ("data layout", 5), ("figure", 3), ("engine", 2)]
+    ("kind", "most"), [("term", 5), ("metric", 3), ("data layout", 5), ("figure", 3), ("engine", 2), ("tracker", 2)]
 )
 def test_an_addition_touches_few_files_and_they_are_where_contributing_says(kind, most):
     promised, files = sections()[kind]

@@ -3,11 +3,13 @@
 import re
 from pathlib import Path
 
+from readme_snippets import snippets
+
 ROOT = Path(__file__).parent.parent
 
 
 def test_the_readmes_code_runs():
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    blocks = snippets(ROOT / "README.md")
     assert len(blocks) >= 2
     exec("\n".join(blocks), {})
 

@@ -5,7 +5,8 @@
 >>> logits = torch.randn(2, 3, 16, 16, requires_grad=True)
 >>> criterion(logits, torch.randint(0, 3, (2, 16, 16))).backward()
 
-A public name is loaded when it is first used, so that ``sizewise --help`` need not wait for torch.
+A public name is loaded when it is first used, so that ``sizewise --help`` need not wait for torch, and the losses need
+nothing but torch; ``load_run`` alone is of the other half, which the extra ``train`` brings.
 """
 
 from importlib import import_module
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     )
     from sizewise.terms.per_component import per_component
     from sizewise.tiles import tiled_backward
+    from sizewise.train.trained_run import load_run
 
 __version__ = "0.1.0"
 
@@ -67,6 +69,7 @@ __all__ = [
     "components",
     "decide",
     "fit_decision",
+    "load_run",
     "loss",
     "loss_names",
     "per_component",
@@ -88,6 +91,7 @@ _HOMES = {
     "check": "stats.kernels.label_errors",
     "decide": "decisions.decide",
     "fit_decision": "decisions.fit",
+    "load_run": "train.trained_run",
     "loss": "losses",
     "loss_names": "losses",
     "region_stats": "stats",

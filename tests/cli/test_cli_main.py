@@ -67,7 +67,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
 
 
 def test_wrong_words(monkeypatch, capsys):
-    for arguments, message in ((["trian"], "No such command 'trian'"), (["train"], "Missing option '--data'")):
+    for arguments, message in ((["trian"], "No such command 'trian'"), (["train"], "--data is missing")):
         monkeypatch.setattr(sys, "argv", ["sizewise", *arguments])
         with pytest.raises(SystemExit) as left:
             program.main()

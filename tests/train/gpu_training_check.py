@@ -17,13 +17,21 @@ from sizewise.train.history import read_history
 from sizewise.train.resolve import resolve
 from sizewise.train.run import run_training
 
+VARIANTS = (
+    {"ema": 0.9},
+    {"precision": "float16", "clip_norm": 1.0},
+    {"accumulate": 2, "steps_per_epoch": 5},
+    {"deep_supervision": True, "model": "monai-dynunet"},
+    {"ema": 0.9, "precision": "float16", "accumulate": 3, "optimizer": "sgd"},
+)
 SECONDS = ("seconds", "train_seconds")
 
 
 def train(folder: Path, data: str, **options) -> tuple[list[dict], dict, str]:
     """History without its clocks, the best weights, and the scores, of three epochs."""
+    settings = options.pop("settings", {})
     runtime = Runtime(accelerator=options.pop("accelerator", "cuda"), save_seconds=0, **options)
-    run = resolve({"data": data, "loss": "RCE", "epochs": 3, "steps_per_epoch": 4})
+    run = resolve({"data": data, "loss": "RCE", "epochs": 3, "steps_per_epoch": 4} | settings)
     given = {"resume": True, "decisions": ("argmax", "dice", "size"), "log": lambda line: None}
     run_training(run, folder=folder, runtime=runtime, **given)
     rows = [{name: v for name, v in row.items() if name not in SECONDS} for row in read_history(folder / "history.csv")]
@@ -59,6 +67,12 @@ def main() -> None:
     for data in ("synthetic", "synthetic-3d"):
         with tempfile.TemporaryDirectory() as folder:
             failed += check(data, Path(folder), accelerator=accelerator)
+    for settings in VARIANTS:
+        with tempfile.TemporaryDirectory() as folder:
+            failed += [
+                f"{settings}: {one}"
+                for one in check("synthetic", Path(folder), accelerator=accelerator, settings=settings)
+            ]
     print("failed:", "; ".join(failed) or "none")
     sys.exit(1 if failed else 0)
 

@@ -26,7 +26,7 @@ from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import resolve
 from sizewise.train.run import run_training
 from sizewise.train.run_folder import is_finished, read_config, scored_decisions
-from sizewise.train.scoring import load_best, predict_cases
+from sizewise.train.scoring import load_network, predict_cases
 from sizewise.train.task import make_task
 
 pytestmark = pytest.mark.usefixtures("no_curves")
@@ -127,11 +127,11 @@ def test_labels_and_scores_are_those_of_decide(data, finished, tmp_path):
     task = make_task(config, dataset, Split.from_json((finished / "split.json").read_text()))
     preparation = Preparation.from_json((finished / "preparation.json").read_text())
     fabric = make_fabric(config, CPU)
-    model = load_best(config, task, finished, device=fabric.device, in_channels=len(preparation.mean))
+    network = load_network(config, task, preparation, finished, fabric=fabric)
 
     def large(names):
         cases = task.cases(names)
-        for case, image, logits in predict_cases(config, task, preparation, model, cases, fabric=fabric):
+        for case, image, logits in predict_cases(task, network, cases):
             full = torch.nn.functional.interpolate(logits, image.pixels.shape[1:], mode="bilinear")
             yield case, full, torch.from_numpy(dataset.reader.target(case).astype(np.int64))[None]
 

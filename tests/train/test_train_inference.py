@@ -11,7 +11,7 @@ from sizewise.data.split import Split
 from sizewise.train import inference
 from sizewise.train.config import RunConfig
 from sizewise.train.decided_labels import LabelMaker
-from sizewise.train.inference import case_logits, image_logits, labels_at
+from sizewise.train.inference import image_logits, labels_at, network_input
 from sizewise.train.task import make_task
 
 
@@ -65,7 +65,7 @@ def test_a_label_map_has_the_size_of_its_image(sigmoid, multilabel, shape, decis
 
     small = type(PHOTO)(**(vars(PHOTO) | {"size": (8, 8)}))
     image = Image(pixels, (1.0, 1.0))
-    logits = case_logits(network, image, small, patch=(), multiple=4, device=torch.device("cpu"))
+    logits = image_logits(network, network_input(image, small, device=torch.device("cpu")), patch=(), multiple=4)
     classes = ("region",) if multilabel else ("background", "region")
     dataset = memory_dataset({"a": pixels}, {}, classes=classes, activation="sigmoid" if multilabel else "softmax")
     config = RunConfig(data="memory", activation="sigmoid" if sigmoid else "softmax")

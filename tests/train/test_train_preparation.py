@@ -6,7 +6,7 @@ from train.tiny_runs import memory_dataset
 from sizewise.data.dataset import Image
 from sizewise.errors import BadInput
 from sizewise.train.config import RunConfig
-from sizewise.train.preparation import UNLABELLED, Preparation, fit_preparation, resize
+from sizewise.train.preparation import UNLABELLED, Preparation, as_target, fit_preparation, resize
 
 CONFIG = RunConfig(data="d")
 
@@ -76,15 +76,14 @@ def test_volumes_are_resampled_to_the_spacing():
 
 def test_targets_are_resized_without_new_labels_and_ignored_pixels_marked():
     labels = np.array([[0, 1], [7, 2]], np.uint8)
-    one = preparation(size=(4, 4))
-    target = one.target(labels, (4, 4), 7)
+    target = as_target(labels, (4, 4), 7)
     assert target.tolist() == [
         [0, 0, 1, 1],
         [0, 0, 1, 1],
         [UNLABELLED, UNLABELLED, 2, 2],
         [UNLABELLED, UNLABELLED, 2, 2],
     ]
-    channels = one.target(np.stack([labels == 1, labels == 2]).astype(np.uint8), (4, 4), None)
+    channels = as_target(np.stack([labels == 1, labels == 2]).astype(np.uint8), (4, 4), None)
     assert channels.shape == (2, 4, 4)
     assert channels[1].sum() == 4
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sizewise.cli import bench, compare, data, decide, evaluate, losses, nnunet, predict, report, train
+from sizewise.cli import bench, compare, data, decide, evaluate, export, losses, nnunet, predict, report, train
 from sizewise.cli.flags import speaks_in_flags
 
 COMMANDS = {
@@ -12,6 +12,7 @@ COMMANDS = {
     "data": data,
     "decide": decide,
     "evaluate": evaluate,
+    "export": export,
     "predict": predict,
     "train": train,
     "report": report,

@@ -28,6 +28,7 @@ def command(
     engine: Annotated[str, typer.Option(help=f"what carries out the runs: {' or '.join(ENGINES)}")] = "local",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
+    logger: Annotated[str, typer.Option(help="wandb, mlflow, tensorboard, or MODULE:NAME of your own")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="say what the study can show, and stop there")] = False,
     **more: Any,
 ) -> None:
@@ -39,9 +40,11 @@ def command(
     from sizewise.report.build import assemble, write_report
     from sizewise.study.compare import compare, outlook
     from sizewise.study.engines.engine import make_engine
+    from sizewise.study.report_logging import log_study_report
     from sizewise.study.study_words import parse_study
     from sizewise.train.config import Runtime
     from sizewise.train.datasets import OpenDatasets
+    from sizewise.train.loggers.logger import logger_words
     from sizewise.train.setting_words import setting_types
     from sizewise.wording import counted
 
@@ -61,7 +64,8 @@ def command(
         "settings": tuple(f"{name}={value}" for name, value in settings.items()),
     }
     config, datasets = parse_study(given, study), OpenDatasets()
-    runtime = Runtime(accelerator=device, save_seconds=save_seconds)  # type: ignore[arg-type]
+    runtime = Runtime(accelerator=device, save_seconds=save_seconds, logger=logger)  # type: ignore[arg-type]
+    logger_words(logger)
     here = engine == "local"  # elsewhere steps take another time than on this machine
     show_outlook(outlook(config, folder=out, datasets=datasets, timed_on=runtime if here else None))
     if dry_run:
@@ -79,7 +83,10 @@ def command(
         print(f"{busy} in the hands of another process: `sizewise report {out}` shows everything when it is done.")
     if (out / "results.csv").exists():
         made = assemble(out)
-        show_report(made.page, write_report(made, out))
+        written = write_report(made, out)
+        show_report(made.page, written)
+        if logger:
+            log_study_report(logger, out)
     if outcome.failed:
         lost = counted(len(outcome.failed), "run")
         print(f"{lost} failed; why is in {out}/runs/*/failed.json. Run this again to retry.")

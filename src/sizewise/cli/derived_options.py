@@ -11,8 +11,7 @@ import typer
 from sizewise.train.config import RunConfig
 from sizewise.train.setting_words import LOSS_OPTIONS, plain_type, setting_types
 
-FLAGS = {"data_name": "--name", "merge": "--merge"}  # where it is not --NAME, or is a switch
-REQUIRED = ("data",)
+FLAGS = {"data_name": "--name", "merge": "--merge", "deep_supervision": "--deep-supervision"}  # not --NAME, or switches
 
 
 def setting_options() -> list[inspect.Parameter]:
@@ -43,8 +42,6 @@ def option(name: str, kind: Any, text: str) -> inspect.Parameter:
     """One option: numbers as numbers, everything else as words for ``sizewise.train.setting_words`` to read."""
     kind = str if get_origin(kind) is tuple else kind
     flags = [FLAGS[name]] if name in FLAGS else []
-    if name in REQUIRED:
-        return _parameter(name, Annotated[kind, typer.Option(*flags, help=text)])
     return _parameter(name, Annotated[kind | None, typer.Option(*flags, help=text)], default=None)
 
 

@@ -8,7 +8,9 @@ import typer
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="a run folder, from `sizewise train`")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="run folders, from `sizewise train`; of several the mean is decided")
+    ],
     data: Annotated[str, typer.Option(help="a data set, a folder of images, or one image")],
     out: Annotated[Path, typer.Option(help="where the label maps go")] = Path("predictions"),
     subset: Annotated[str, typer.Option(help="of a data set: test, validation, train, unlabelled or all")] = "test",
@@ -19,6 +21,11 @@ def command(
     temperature: Annotated[
         float | None, typer.Option(help="of --decide (default: fitted on the run's validation cases, and kept)")
     ] = None,
+    flips: Annotated[bool, typer.Option("--flips", help="also mirrored, as in training; the mean is decided")] = False,
+    overlap: Annotated[float | None, typer.Option(help="of windows, where training saw patches (default: 0.5)")] = None,
+    keep_largest: Annotated[
+        bool, typer.Option("--keep-largest", help="components, of classes where validation scores rise by it")
+    ] = False,
     save_probabilities: Annotated[
         bool, typer.Option("--save-probabilities", help="also write CASE.npy, classes first, for `sizewise decide`")
     ] = False,
@@ -32,8 +39,9 @@ def command(
     from sizewise.metrics.cases_csv import read_cases
     from sizewise.train.predict import deciding_options, predict_folder, scored_names
 
+    run = runs[0]
     files = predict_folder(
-        run,
+        runs,
         data,
         out=out,
         subset=subset,
@@ -41,19 +49,24 @@ def command(
         groups=groups,
         decide=decide,
         temperature=temperature,
+        flips=flips,
+        overlap=overlap,
+        keep_largest=keep_largest,
         save_probabilities=save_probabilities,
         device=device,
     )
     if score:
         table = out / "cases.csv"
-        show_scores(read_cases(table), title=f"Scores of {run} on {data}", names=scored_names(run))
+        show_scores(
+            read_cases(table), title=f"Scores of {' + '.join(map(str, runs))} on {data}", names=scored_names(run)
+        )
         print(f"Wrote {table}: one line per case, class and metric.")
         return
     if save_probabilities:
         more = [word for name, value in deciding_options(run).items() for word in (f"--{name}", value)]
         show_next(shlex.join(["sizewise", "decide", "--probabilities", str(out), "--out", "decided", *more]))
         return
-    again = ["sizewise", "predict", str(run), "--data", data, "--out", str(out), "--subset", subset, "--score"]
+    again = ["sizewise", "predict", *map(str, runs), "--data", data, "--out", str(out), "--subset", subset, "--score"]
     written = files[0].parent if files else out
     folder = shlex.quote(str(written))
     evaluate = f"sizewise evaluate --pred {folder} --target FOLDER_OF_TRUE_LABEL_MAPS --cases predicted --out scores"

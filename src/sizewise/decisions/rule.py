@@ -49,12 +49,11 @@ class Rule:
     def where(self, rows: Tensor, other: "Rule") -> "Rule":
         """This rule for the rows that are True, ``other`` for the rest."""
         here, free = rows.unsqueeze(-1), torch.zeros_like(self.gain, dtype=torch.bool)
+        mine, theirs = (free if rule.bound is None else rule.bound for rule in (self, other))
         return Rule(
             torch.where(here, self.gain, other.gain),
             torch.where(here, self.threshold, other.threshold),
-            bound=torch.where(
-                here, free if self.bound is None else self.bound, free if other.bound is None else other.bound
-            ),
+            bound=(here & mine) | (~here & theirs),  # no `where`: runtimes of exported graphs lack that of bools
         )
 
     def for_images(self, images: int) -> "Rule":

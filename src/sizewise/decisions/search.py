@@ -85,5 +85,5 @@ def best_rule(passes: Passes, aim: Aim) -> tuple[Rule, Tensor]:
 
 
 def settled(rows: Tensor) -> bool:
-    """Whether all rows are; asked only where the answer costs no wait: a GPU goes through all passes."""
-    return rows.device.type == "cpu" and bool(rows.all())
+    """Whether all rows are; asked only where that costs no wait: a GPU, and a graph, go through all passes."""
+    return rows.device.type == "cpu" and not torch.compiler.is_compiling() and bool(rows.all())

@@ -28,6 +28,7 @@ def build_model(
     out_channels: int,
     encoder_weights: str = "none",
     encoder_stride: str = "auto",
+    deep_supervision: bool = False,
 ) -> nn.Module:
     """A network that maps images (N, C, *S) to raw scores (N, K, *S), for sizes that :func:`size_multiple` divides.
 
@@ -43,6 +44,9 @@ def build_model(
             :func:`~sizewise.models.encoder_weights.load_encoder_weights`.
         encoder_stride: of a ResNet: ``"v1.5"`` as torchvision, ``"v1"`` with the stride on the first 1×1, or
             ``"auto"``: what the file of weights needs, see :func:`~sizewise.models.encoder_weights.stride_layout`.
+
+        deep_supervision: in training the network returns a list of logits, the full resolution first; a network of your
+            own has to do so by itself.
 
     Weights are drawn from torch's global generator. In training, normalisation needs more than one value per channel
     at the lowest resolution: one image at exactly the size multiple is too small (for instance norm, any number).
@@ -70,7 +74,12 @@ def build_model(
                 f"model {name} has no encoder with weights of its own; encoder_weights must be 'none', got "
                 f"{encoder_weights!r}. Models with one are ARCH-ENCODER, as fpn-resnet50."
             )
-        return MONAI_NETS[name].build(spatial_dims, in_channels, out_channels)
+        build = MONAI_NETS[name].build_deep if deep_supervision else MONAI_NETS[name].build
+        if build is None:
+            raise _not_deep(name)
+        return build(spatial_dims, in_channels, out_channels)
+    if deep_supervision:
+        raise _not_deep(name)
     if spatial_dims != 2:
         raise BadInput(f"model {name} is for 2D images and the data is 3D. In 3D there are {', '.join(MONAI_NETS)}.")
     arch, _, encoder = name.partition("-")
@@ -127,6 +136,14 @@ def size_multiple(name: str) -> int:
     if is_user_code(name):
         return int(getattr(_imported(name), "size_multiple", SIZE_MULTIPLE))
     return MONAI_NETS[name].size_multiple if name in MONAI_NETS else SIZE_MULTIPLE
+
+
+def _not_deep(name: str) -> BadInput:
+    deep = ", ".join(one for one, net in MONAI_NETS.items() if net.build_deep is not None)
+    return BadInput(
+        f"model {name} has no outputs of several resolutions for `deep_supervision`. Take {deep}, or a network of your "
+        "own that returns a list of logits in training, or leave it out."
+    )
 
 
 def _users_own(place: str, spatial_dims: int, in_channels: int, out_channels: int) -> nn.Module:

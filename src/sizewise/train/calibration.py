@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, nn
+from torch import Tensor
 
 from sizewise.data.dataset import Case
 from sizewise.data.split import Split
@@ -23,7 +23,8 @@ from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
 from sizewise.train.datasets import OpenDatasets
 from sizewise.train.inference import enlarged
-from sizewise.train.preparation import UNLABELLED, Preparation
+from sizewise.train.predictor import Predictor
+from sizewise.train.preparation import UNLABELLED, as_target
 from sizewise.train.scoring import predict_cases
 from sizewise.train.setup import Log
 from sizewise.train.task import Task, make_task
@@ -60,10 +61,8 @@ def read_calibration(folder: Path) -> Calibration | None:
 
 
 def calibrate(
-    config: RunConfig,
     task: Task,
-    preparation: Preparation,
-    model: nn.Module,
+    network: Predictor,
     folder: Path,
     *,
     fabric: Fabric,
@@ -78,11 +77,8 @@ def calibrate(
         log(f"fitting the temperature of decisions on {counted(len(cases), 'validation case')}")
     else:
         log("note: there are no validation cases, so the temperature of decisions is 1")
-    pixels = sampled_pixels(config, task, preparation, model, cases, fabric=fabric)
-    fitted = 1.0
-    if fabric.is_global_zero and pixels:
-        activation = "sigmoid" if task.sigmoid else "softmax"
-        fitted = float(fit_decision(pixels, activation=activation, ignore_index=UNLABELLED).temperature)
+    pixels = sampled_pixels(task, network, cases, fabric=fabric)
+    fitted = fit_temperature(task, pixels) if fabric.is_global_zero and pixels else 1.0
     found = Calibration(fabric.broadcast(fitted), len(cases), best_epoch(folder))
     if fabric.is_global_zero:
         try:
@@ -95,8 +91,7 @@ def calibrate(
 def run_temperature(
     run: Path,
     config: RunConfig,
-    preparation: Preparation,
-    model: nn.Module,
+    network: Predictor,
     *,
     fabric: Fabric,
     log: Log,
@@ -108,7 +103,7 @@ def run_temperature(
     try:
         split = Split.from_json((run / "split.json").read_text())
         task = make_task(config, OpenDatasets().open(config), split)
-        return calibrate(config, task, preparation, model, run, fabric=fabric, log=log).temperature
+        return calibrate(task, network, run, fabric=fabric, log=log).temperature
     except (BadInput, FileNotFoundError) as error:
         raise BadInput(
             f"{run} has no temperature for decisions yet, and the validation cases that it is fitted on cannot be "
@@ -116,11 +111,15 @@ def run_temperature(
         ) from error
 
 
+def fit_temperature(task: Task, pixels: list[tuple[Tensor, Tensor]]) -> float:
+    """What fits the labels of these pixels best."""
+    activation = "sigmoid" if task.sigmoid else "softmax"
+    return float(fit_decision(pixels, activation=activation, ignore_index=UNLABELLED).temperature)
+
+
 def sampled_pixels(
-    config: RunConfig,
     task: Task,
-    preparation: Preparation,
-    model: nn.Module,
+    network: Predictor,
     cases: list[Case],
     *,
     fabric: Fabric,
@@ -130,14 +129,14 @@ def sampled_pixels(
     A case is predicted once: the fit goes through the pixels many times, so they are kept, as many as fit in memory.
     """
     mine = cases[fabric.global_rank :: fabric.world_size]
-    predicted = predict_cases(config, task, preparation, model, mine, fabric=fabric)
+    predicted = predict_cases(task, network, mine)
     kept: list[tuple[Tensor, Tensor]] = []
     step = 0
     for case, image, logits in track(predicted, what="Calibrating", total=len(mine)):
         shape = image.pixels.shape[1:]
         large = enlarged(logits, shape)[0]
         step = step or pixel_step(large.numel() * len(cases))  # cases of a data set are of about one size
-        target = preparation.target(task.dataset.reader.target(case), shape, task.dataset.ignore_index).to(large.device)
+        target = as_target(task.dataset.reader.target(case), shape, task.dataset.ignore_index).to(large.device)
         if task.sigmoid and not task.multilabel:
             target = target[None]
         kept.append(thinned(large, target, step=step))

@@ -10,9 +10,15 @@ from sizewise.errors import BadInput
 
 LARGEST_SEED = 2**32 - 1
 DEFINITIONS = 2  # raised when equal settings come to mean another computation; 1: SizeL1 and DiceBias were sums
-LEAST = {"epochs": 1, "batch_size": 1, "validate_every": 1, "steps_per_epoch": 0, "patience": 0, "folds": 0, "fold": 0}
+LEAST = {
+    "epochs": 1, "batch_size": 1, "accumulate": 1, "validate_every": 1, "steps_per_epoch": 0, "patience": 0, "folds": 0,
+    "fold": 0, "early_stop": 0,
+}  # fmt: skip
 # Settings that runs of earlier versions do not have. They are written where they are used, so that hashes stay.
-LATER = ("background", "ramp", "groups", "split", "test_share", "folds", "fold")
+LATER = (
+    "background", "ramp", "groups", "split", "test_share", "folds", "fold", "early_stop", "accumulate", "ema",
+    "deep_supervision",
+)  # fmt: skip
 NOT_NEGATIVE = ("minimum_learning_rate", "momentum", "weight_decay", "clip_norm", "power", "nsd_tolerance")
 
 
@@ -56,6 +62,7 @@ class RunConfig:
         epochs: how many.
         steps_per_epoch: 0 is as many as one pass over the training cases takes.
         batch_size: over all devices.
+        accumulate: batches whose mean gradient makes one update. Terms over a batch see one of them at a time.
         optimizer: adam, or sgd with Nesterov momentum.
         learning_rate: at the start.
         minimum_learning_rate: where the polynomial ends.
@@ -67,7 +74,12 @@ class RunConfig:
         power: of the polynomial.
         patience: validations before a plateau halves the rate, as in torch's ReduceLROnPlateau.
         validate_every: epochs between validations. The last epoch is always validated.
-        precision: float32 or bfloat16 (mixed). "auto" is bfloat16 on a GPU that has it.
+        early_stop: training ends after so many validations in a row without a better score; 0 never.
+        ema: decay of a moving average of the weights, as 0.999, which is what is validated and kept; 0 is none.
+        deep_supervision: the loss of several resolutions, for networks that give them: monai-dynunet, or one of your
+            own that returns a list in training.
+        precision: float32, bfloat16 or float16 (mixed, the latter with loss scaling, for GPUs without bfloat16). "auto"
+            is bfloat16 on a GPU that has it.
         nsd_tolerance: in mm, or pixels where the spacing is unknown.
         definitions: what the words mean, so that no old run passes for a new one. Not for users to set.
     """
@@ -102,6 +114,7 @@ class RunConfig:
     epochs: int = 10
     steps_per_epoch: int = 0
     batch_size: int = 8
+    accumulate: int = 1
     optimizer: Literal["adam", "sgd"] = "adam"
     learning_rate: float = 1e-3
     minimum_learning_rate: float = 0.0
@@ -112,7 +125,10 @@ class RunConfig:
     power: float = 0.9
     patience: int = 5
     validate_every: int = 1
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    early_stop: int = 0
+    ema: float = 0.0
+    deep_supervision: bool = False
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     nsd_tolerance: float = 1.0
     definitions: int = DEFINITIONS
 
@@ -132,6 +148,7 @@ class RunConfig:
                 f"{self.learning_rate:g}."
             )
         self._require("momentum", self.momentum < 1, "must be below 1")
+        self._require("ema", 0 <= self.ema < 1, "is a decay, at least 0 and below 1")
         self._require("oversample", 0 <= self.oversample <= 1, "is a share of the batch, between 0 and 1")
         for name in ("size", "patch", "spacing"):
             positive = all(0 < one < math.inf for one in getattr(self, name))
@@ -214,6 +231,7 @@ class Runtime:
         sharing: processes that carry out runs on this machine at the same time; scoring takes its share of the cores.
         threads: of torch on a CPU, where sums depend on their number; 0: as torch has it. A run that is resumed keeps
             the number that it began with.
+        logger: trackers that a run is shown to: wandb, mlflow, tensorboard, or MODULE:NAME of your own, with commas.
     """
 
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
@@ -226,6 +244,7 @@ class Runtime:
     graphs: Literal["auto", "off"] = "auto"
     sharing: int = 1
     threads: int = 0
+    logger: str = ""
 
 
 def check_words(settings: dict[str, Any]) -> None:

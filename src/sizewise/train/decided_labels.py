@@ -13,6 +13,7 @@ from sizewise.decisions.rule import METRICS
 from sizewise.errors import BadInput
 from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.train.inference import enlarged, labels_at
+from sizewise.train.keep_largest import largest_only
 from sizewise.train.task import Task
 
 
@@ -38,10 +39,12 @@ class LabelMaker:
     Attributes:
         task: says which classes are scored, and whether regions may overlap.
         temperature: what logits are divided by before anything but argmax, which it does not change.
+        largest: classes of which only the largest component is kept, see ``keep_largest``.
     """
 
     task: Task
     temperature: float = 1.0
+    largest: tuple[int, ...] = ()
 
     @torch.inference_mode()
     def label_map(self, logits: Tensor, shape: tuple[int, ...], decision: str = ARGMAX) -> np.ndarray:
@@ -63,7 +66,8 @@ class LabelMaker:
             ).to(torch.uint8)
         if task.sigmoid and not task.multilabel:
             labels = labels[:, 0]
-        return labels[0].cpu().numpy()
+        label_map = labels[0].cpu().numpy()
+        return largest_only(label_map, self.largest, multilabel=task.multilabel) if self.largest else label_map
 
     @torch.inference_mode()
     def probabilities(self, logits: Tensor, shape: tuple[int, ...]) -> np.ndarray:

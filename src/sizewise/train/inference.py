@@ -16,7 +16,14 @@ OVERLAP = 0.5
 CLASS_BYTES = 2**30  # label maps larger than this, over all classes, are upsampled class by class
 
 
-def image_logits(model: Callable[[Tensor], Tensor], images: Tensor, *, patch: Sequence[int], multiple: int) -> Tensor:
+def image_logits(
+    model: Callable[[Tensor], Tensor],
+    images: Tensor,
+    *,
+    patch: Sequence[int],
+    multiple: int,
+    overlap: float = OVERLAP,
+) -> Tensor:
     """(N, K, *S) float32 from scaled images (N, C, *S)."""
     if images.dim() == 4 and images.is_cuda:
         images = images.contiguous(memory_format=torch.channels_last)
@@ -26,25 +33,16 @@ def image_logits(model: Callable[[Tensor], Tensor], images: Tensor, *, patch: Se
     from monai.inferers import sliding_window_inference
 
     logits = sliding_window_inference(
-        images, tuple(patch), WINDOW_BATCH, lambda window: model(window).float(), overlap=OVERLAP, mode="gaussian"
+        images, tuple(patch), WINDOW_BATCH, lambda window: model(window).float(), overlap=overlap, mode="gaussian"
     )
     assert isinstance(logits, Tensor)
     return logits
 
 
-def case_logits(
-    model: Callable[[Tensor], Tensor],
-    image: Image,
-    preparation: Preparation,
-    *,
-    patch: Sequence[int],
-    multiple: int,
-    device: torch.device,
-) -> Tensor:
-    """(1, K, *s) float32 of one image, at the size that the network saw; see ``decided_labels`` for its label map."""
+def network_input(image: Image, preparation: Preparation, *, device: torch.device) -> Tensor:
+    """(1, C, *s): one image as the network sees it."""
     factor, offset = (v.view(1, -1, *[1] * (image.pixels.ndim - 1)) for v in preparation.input_scale(device))
-    prepared = preparation.image(image).to(device)[None] * factor + offset
-    return image_logits(model, prepared, patch=patch, multiple=multiple)
+    return preparation.image(image).to(device)[None] * factor + offset
 
 
 def enlarged(logits: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -8,14 +8,14 @@ import torch
 from lightning_fabric import Fabric
 
 from sizewise.progress import track
-from sizewise.train.config import Runtime
+from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.curves import draw_curves
 from sizewise.train.failures import check_finite
 from sizewise.train.history import Board, Row, epoch_line, epoch_row, write_history
 from sizewise.train.optimizer import set_learning_rates
 from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import ResolvedRun
-from sizewise.train.run_state import RunState, load_state
+from sizewise.train.run_state import Progress, RunState, load_state, read_progress
 from sizewise.train.setup import Log, Setup, set_up
 from sizewise.train.store import StoreCache
 from sizewise.train.validation import Validation, validate
@@ -37,7 +37,7 @@ def train(
     """Train from the last saved state to the last epoch. Files are written by rank 0 alone."""
     config, task = run.config, run.task
     saved = load_state(folder)
-    if saved is not None and saved["epoch"] >= config.epochs:  # killed between the last epoch and the scores
+    if saved is not None and is_over(config, read_progress(saved)):  # killed between the last epoch and the scores
         if fabric.is_global_zero:
             write_history(folder / "history.csv", saved["rows"])
             draw_run(run, folder, saved["rows"])
@@ -53,6 +53,7 @@ def train(
         rates = state.schedule.rates(epoch=epoch, steps=len(plan.cases))
         setup.network.train()
         setup.batches.begin(plan)
+        setup.step.begin(len(rates))
         if setup.captured and setup.step.replay is None:
             setup.step.capture()
             setup.batches.begin(plan)
@@ -67,9 +68,8 @@ def train(
         check_finite(losses, epoch=epoch, folder=folder)
         train_seconds = time.monotonic() - started
 
-        last = epoch == config.epochs
         found = None
-        if setup.validation is not None and (epoch % config.validate_every == 0 or last):
+        if setup.validation is not None and (epoch % config.validate_every == 0 or epoch == config.epochs):
             setup.network.eval()
             found = validate_epoch(run, setup, fabric)
             state.schedule.after_validation(found.loss)
@@ -86,14 +86,24 @@ def train(
                 seconds=time.monotonic() - started,
             )
         )
-        state.judge(found, last=last, validated=setup.validation is not None)
+        state.judge(found, last=epoch == config.epochs, validated=setup.validation is not None)
+        last = is_over(config, progress)
         if record is not None:
             log(record.line(progress.rows[-1]))
             record.keep(state, last=last)
             on_epoch(progress.rows[-1])
+        if last:
+            break
+    if last and progress.epoch < config.epochs:
+        log(f"stopped after epoch {progress.epoch}: no better score in {config.early_stop} validations")
     if record is not None:
         record.board.close()
     fabric.barrier()
+
+
+def is_over(config: RunConfig, progress: Progress) -> bool:
+    """Whether the last epoch is done, or validation has not found a better network for too long."""
+    return progress.epoch >= config.epochs or 0 < config.early_stop <= progress.since_best
 
 
 def validate_epoch(run: ResolvedRun, setup: Setup, fabric: Fabric) -> Validation:
@@ -101,7 +111,7 @@ def validate_epoch(run: ResolvedRun, setup: Setup, fabric: Fabric) -> Validation
     assert setup.validation is not None
     return validate(
         fabric,
-        setup.state.model,
+        setup.state.judged,
         setup.validation,
         setup.criterion,
         input_scale=setup.input_scale,

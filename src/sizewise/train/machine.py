@@ -3,11 +3,13 @@
 import contextlib
 import logging
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.plugins import MixedPrecision, Precision
 
 from sizewise.errors import BadInput
 from sizewise.train.config import RunConfig, Runtime
@@ -36,14 +38,22 @@ def make_fabric(config: RunConfig, runtime: Runtime) -> Fabric:
     elif accelerator == "cuda":
         torch.backends.cudnn.benchmark = True
         torch.set_float32_matmul_precision("high")
-    fabric = Fabric(
-        accelerator=accelerator,
-        devices=runtime.devices,
-        num_nodes=runtime.nodes,
-        precision="bf16-mixed" if settle_precision(config, runtime).precision == "bfloat16" else "32-true",
-    )
+    with warnings.catch_warnings():  # on a cluster's machines it advises srun, which a single run does not need
+        warnings.filterwarnings("ignore", message="The `srun` command is available")
+        fabric = Fabric(
+            accelerator=accelerator,
+            devices=runtime.devices,
+            num_nodes=runtime.nodes,
+            plugins=_precision(settle_precision(config, runtime).precision, accelerator),
+        )
     fabric.launch()
     return fabric
+
+
+def _precision(word: str, accelerator: str) -> Precision:
+    if word == "float32":
+        return Precision()
+    return MixedPrecision("bf16-mixed" if word == "bfloat16" else "16-mixed", accelerator)  # the latter scales the loss
 
 
 @contextlib.contextmanager

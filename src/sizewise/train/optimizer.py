@@ -9,11 +9,12 @@ from sizewise.train.config import RunConfig
 
 
 def make_optimizer(config: RunConfig, model: nn.Module, *, captured: bool, on_gpu: bool) -> torch.optim.Optimizer:
-    """Adam or SGD; fused on a GPU. A captured step reads its learning rate from a tensor."""
+    """Adam or SGD; on a GPU fused, unless gradients are scaled. A captured step reads its rate from a tensor."""
     rate: Any = config.learning_rate
     if captured:
         device = next(model.parameters()).device
         rate = torch.tensor(config.learning_rate, dtype=torch.float32, device=device)
+    on_gpu = on_gpu and config.precision != "float16"  # a fused step unscales by itself, too late to clip
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if config.optimizer == "adam":
         return torch.optim.Adam(

@@ -40,6 +40,7 @@ def plain_images(path: Path, like: Dataset, *, channels: int, axes: str) -> Data
         modality=like.modality,
         activation=like.activation,
         ignore_index=like.ignore_index,
+        background=like.background,
     )
 
 

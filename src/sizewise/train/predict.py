@@ -1,8 +1,7 @@
 """Label maps from a trained run, for a data set or a folder of images, in the geometry of each image."""
 
 import json
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,21 @@ from sizewise.data.dataset import Case, Dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.files import save_array
-from sizewise.metrics.cases_csv import ARGMAX, score_rows, write_cases
+from sizewise.metrics.cases_csv import ARGMAX, RunColumns, score_rows, write_cases
 from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
 from sizewise.progress import track
-from sizewise.train.calibration import read_calibration, run_temperature
-from sizewise.train.config import RunConfig, Runtime
+from sizewise.train.calibration import read_calibration
 from sizewise.train.datasets import OpenDatasets, full_path
-from sizewise.train.decided_labels import LabelMaker, background_of, decision_names
+from sizewise.train.decided_labels import background_of
+from sizewise.train.ensemble import Member, check_members, common_cases, load_predictor
 from sizewise.train.failures import explained_prediction
-from sizewise.train.machine import make_fabric
+from sizewise.train.label_choice import check_decision, make_labels
 from sizewise.train.plain_images import holds_images, plain_images
 from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run_folder import read_config
 from sizewise.train.run_scores import run_columns
-from sizewise.train.scoring import load_best, predict_cases
+from sizewise.train.scoring import predict_cases
 from sizewise.train.task import Task, make_criterion, make_task
 from sizewise.wording import counted
 
@@ -35,7 +34,7 @@ SUBSETS = ("test", "validation", "train", "unlabelled", "all")
 
 
 def predict_folder(
-    run: Path,
+    runs: Path | Sequence[Path],
     data: str,
     *,
     out: Path,
@@ -43,6 +42,9 @@ def predict_folder(
     score: bool = False,
     decide: str = ARGMAX,
     temperature: float | None = None,
+    flips: bool = False,
+    overlap: float | None = None,
+    keep_largest: bool = False,
     save_probabilities: bool = False,
     groups: str = "",
     device: str = "auto",
@@ -51,7 +53,7 @@ def predict_folder(
     """Write a label map for each case; returns the files.
 
     Args:
-        run: a run folder with best.pt.
+        runs: a run folder with best.pt; of several, as seeds or folds, the mean of the probabilities is decided.
         data: a data set, a folder of images without masks, or one image.
         out: where the label maps go; existing ones of the same cases are replaced.
         subset: of a data set: "test", "validation", "train" as the run split it (or the data set's own);
@@ -60,6 +62,10 @@ def predict_folder(
         decide: "argmax", "dice", "iou" or "size": how labels are decided; see :func:`sizewise.decide`.
         temperature: what logits are divided by before a decision other than argmax. None: what fits the run's
             validation cases, which are predicted for it the first time; decision.json in the run folder keeps it.
+        flips: predict mirrored images too, along the axes that training mirrored, and take the mean.
+        overlap: of neighbouring windows, as a share, where training saw patches; None is 0.5.
+        keep_largest: keep only the largest component of the classes where that raises the mean DSC of the validation
+            cases; see ``sizewise.train.keep_largest``.
         save_probabilities: also write ``CASE.npy`` for each case: (K, *S) float16, the axes as in its label map,
             without the temperature. ``sizewise decide`` reads them back.
         groups: of a data set: which cases belong together, as for training; they are counted, and a pattern that does
@@ -67,13 +73,10 @@ def predict_folder(
         device: "auto", "cpu" or "cuda".
         log: takes lines for the screen.
     """
-    decision_names([decide], argument="decide")
-    if temperature is not None and not 0 < temperature < math.inf:
-        raise BadInput(f"`temperature` must be a number above 0, got {temperature:g}.")
-    config = read_config(run)
-    trained = read_problem(run)
-    preparation = Preparation.from_json(_text(run / "preparation.json"))
-    dataset, cases = _cases(run, config, data, trained, subset, groups, channels=len(preparation.mean))
+    check_decision(decide, temperature)
+    members = read_members([runs] if isinstance(runs, Path) else runs)
+    config = members[0].config
+    dataset, cases = _cases(members, data, subset, groups)
     if out.exists() and not out.is_dir():
         raise BadInput(f"`out` {out} is a file; name a folder.")
     labelled = {case.name for case in cases if case.target} if score else set()
@@ -82,20 +85,26 @@ def predict_folder(
     if score and (out / "config.json").exists():
         raise BadInput(f"`out` {out} is a run folder, whose cases.csv holds the run's own scores. Name another folder.")
     task = make_task(config, dataset, Split((), (), ()))
-    fabric = make_fabric(config, Runtime(accelerator=device))  # type: ignore[arg-type]
-    model = load_best(config, task, run, device=fabric.device, in_channels=len(preparation.mean))
+    network, fabric = load_predictor(members, task, device=device, flips=flips, overlap=overlap)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"`out` {out} cannot be made: {error.strerror or error}. Name another folder.") from error
-    if decide != ARGMAX and temperature is None:
-        temperature = run_temperature(run, config, preparation, model, fabric=fabric, log=log)
-    maker = LabelMaker(task, temperature or 1.0)
+    maker = make_labels(
+        members,
+        task,
+        network,
+        fabric=fabric,
+        decide=decide,
+        temperature=temperature,
+        keep_largest={"flips": flips, "overlap": overlap} if keep_largest else None,
+        log=log,
+    )
     files: list[Path] = []
 
     def written() -> Iterator[LabelMaps]:
         """Each prediction goes to its file; those with a target go on to be scored."""
-        predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
+        predicted = predict_cases(task, network, cases)
         for case, image, logits in track(predicted, what="Predicting", total=len(cases)):
             shape = image.pixels.shape[1:]
             labels = maker.label_map(logits, shape, decide)
@@ -116,15 +125,26 @@ def predict_folder(
             )
         )
         if score:
-            columns = run_columns(ResolvedRun(config, task, make_criterion(config, task)), decide)
             by_case = {named.case: found for named, found in scores.items()}
-            write_cases(out / "cases.csv", score_rows(by_case, of=columns))
+            write_cases(out / "cases.csv", score_rows(by_case, of=_columns(members, task, decide)))
     how = "" if decide == ARGMAX else f", decided for {decide} at temperature {maker.temperature:.3g}"
+    how = (f", the mean of {len(members)} runs" if len(members) > 1 else "") + (", with flips" if flips else "") + how
     beside = " with probabilities (CASE.npy, classes first)" if save_probabilities else ""
     known = {case.name: case.group for case in cases if case.group}
     of = f" ({counted(count_groups(known, known), 'group')})" if known else ""
     log(f"{counted(len(files), 'label map')}{of} of {', '.join(task.foreground)}{how}{beside} → {out}")
     return files
+
+
+def _columns(members: Sequence[Member], task: Task, decide: str) -> RunColumns:
+    """How the rows are labelled; those of several runs name all of them."""
+    several = [
+        run_columns(ResolvedRun(member.config, task, make_criterion(member.config, task)), decide) for member in members
+    ]
+    if len(several) == 1:
+        return several[0]
+    joined = {name: "+".join(dict.fromkeys(vars(one)[name] for one in several)) for name in vars(several[0])}
+    return replace(RunColumns(**joined), data=several[0].data, decision=decide)
 
 
 def scored_names(run: Path) -> dict[int, str]:
@@ -143,32 +163,48 @@ def deciding_options(run: Path) -> dict[str, str]:
 
 def run_task(run: Path) -> Task:
     """What a run's network gives, without any case."""
-    problem = {name: value for name, value in read_problem(run).items() if name != "axes"}
-    like = Dataset(cases=(), reader=None, **problem)  # type: ignore[arg-type]
-    return make_task(read_config(run), like, Split((), (), ()))
+    return make_task(read_config(run), problem_dataset(read_problem(run)), Split((), (), ()))
+
+
+def problem_dataset(problem: dict[str, Any]) -> Dataset:
+    """A data set like the one that was trained on, without any case."""
+    values = {name: value for name, value in problem.items() if name != "axes"}
+    return Dataset(cases=(), reader=None, **values)  # type: ignore[arg-type]
 
 
 def read_problem(run: Path) -> dict[str, Any]:
     """What :func:`~sizewise.train.task.problem_json` wrote."""
     try:
         values = json.loads(_text(run / "problem.json"))
+        values.setdefault("background", read_config(run).background != "none")  # earlier versions did not say
         return values | {"classes": tuple(values["classes"]), "modality": tuple(values["modality"])}
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise BadInput(f"{run / 'problem.json'} cannot be read: {error}.") from error
 
 
-def _cases(
-    run: Path, config: RunConfig, data: str, trained: dict[str, Any], subset: str, groups: str, *, channels: int
-) -> tuple[Dataset, list[Case]]:
+def read_members(runs: Sequence[Path]) -> list[Member]:
+    """The run folders, of which several must fit together."""
+    members = []
+    for run in runs:
+        config, problem = read_config(run), read_problem(run)
+        preparation = Preparation.from_json(_text(run / "preparation.json"))
+        members.append(Member(run, config, preparation, problem, Split.from_json(_text(run / "split.json"))))
+    if not members:
+        raise BadInput("`runs` must name at least one run folder.")
+    check_members(members)
+    return members
+
+
+def _cases(members: Sequence[Member], data: str, subset: str, groups: str) -> tuple[Dataset, list[Case]]:
     try:
         check_word("predict", "`subset`", subset, SUBSETS)
     except ValueError as error:
         raise BadInput(str(error)) from error
-    axes = trained.pop("axes")
-    like = Dataset(cases=(), reader=None, **trained)  # type: ignore[arg-type]
+    config, channels = members[0].config, len(members[0].preparation.mean)
+    axes, like = members[0].problem["axes"], problem_dataset(members[0].problem)
     path = Path(full_path(data))
+    same = full_path(data) == config.data
     try:
-        same = full_path(data) == config.data
         name, usual = (config.data_name, config.groups) if same else ("", "")
         dataset = OpenDatasets().open(replace(config, data=data, data_name=name, groups=groups or usual))
     except BadInput as error:
@@ -192,8 +228,13 @@ def _cases(
         if not wanted:
             raise BadInput(f"every case of {data} has a target. Use `subset=all`.")
         return dataset, wanted
-    names = set(getattr(Split.from_json(_text(run / "split.json")), subset))
-    chosen = [case for case in dataset.cases if case.name in names] if full_path(data) == config.data else []
+    names = common_cases(members, subset) if same else set()
+    if same and not names and any(getattr(member.split, subset) for member in members):
+        raise BadInput(
+            f"no case is in the subset {subset!r} of every run, as with the folds of a cross-validation: each would be "
+            "predicted by networks that were trained on it. Predict other data, or say `subset=all`."
+        )
+    chosen = [case for case in dataset.cases if case.name in names]
     chosen = chosen or [case for case in dataset.cases if case.subset == subset]
     if not chosen:
         raise BadInput(f"{data} has no cases of the subset {subset!r}. Use `subset=all`.")

@@ -46,8 +46,10 @@ class Preparation:
 
     def image(self, image: Image) -> Tensor:
         """(C, *S): uint8 for photographs, float16 else."""
-        pixels = torch.from_numpy(np.ascontiguousarray(image.pixels))
-        shape = self.shape(image)
+        return self.prepared(torch.from_numpy(np.ascontiguousarray(image.pixels)), self.shape(image))
+
+    def prepared(self, pixels: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """(C, *S) pixels at the spatial size ``shape``, scaled where that is done before they are stored."""
         if self.scaling == "photo":
             return resize(pixels, shape)
         pixels = pixels.float()
@@ -93,17 +95,6 @@ class Preparation:
                 "weight. Correct it; `sizewise data` names all such files."
             )
 
-    def target(self, labels: np.ndarray, shape: tuple[int, ...], ignore_index: int | None) -> Tensor:
-        """(*S) or (C, *S) uint8, nearest neighbour; ignored pixels become UNLABELLED."""
-        wide = torch.from_numpy(labels.astype(np.int16))
-        if ignore_index is not None:
-            wide = torch.where(wide == ignore_index, UNLABELLED, wide)
-        extra = wide.dim() - len(shape)
-        planes = wide if extra else wide[None]
-        if planes.shape[1:] != shape:
-            planes = F.interpolate(planes[None].float(), shape, mode="nearest-exact")[0].to(torch.int16)
-        return (planes if extra else planes[0]).to(torch.uint8)
-
     def input_scale(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """Factor and offset per channel that turn a stored batch into the network's input: x · factor + offset."""
         if self.scaling != "photo":  # already scaled when it was stored
@@ -122,6 +113,18 @@ class Preparation:
         values = json.loads(text)
         tuples = {name: tuple(values[name]) for name in ("size", "spacing", "mean", "std")}
         return Preparation(**tuples, clip=tuple(tuple(one) for one in values["clip"]), scaling=values["scaling"])
+
+
+def as_target(labels: np.ndarray, shape: tuple[int, ...], ignore_index: int | None) -> Tensor:
+    """(*S) or (C, *S) uint8, nearest neighbour; ignored pixels become UNLABELLED."""
+    wide = torch.from_numpy(labels.astype(np.int16))
+    if ignore_index is not None:
+        wide = torch.where(wide == ignore_index, UNLABELLED, wide)
+    extra = wide.dim() - len(shape)
+    planes = wide if extra else wide[None]
+    if planes.shape[1:] != shape:
+        planes = F.interpolate(planes[None].float(), shape, mode="nearest-exact")[0].to(torch.int16)
+    return (planes if extra else planes[0]).to(torch.uint8)
 
 
 def fit_preparation(dataset: Dataset, cases: Sequence[Case], config: RunConfig) -> Preparation:

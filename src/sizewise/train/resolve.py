@@ -7,6 +7,7 @@ import numpy as np
 
 from sizewise.criterion import Loss
 from sizewise.data.dataset import Dataset, Image
+from sizewise.errors import BadInput
 from sizewise.models.build import canonical_name, size_multiple
 from sizewise.train.config import RunConfig
 from sizewise.train.datasets import OpenDatasets, full_file, full_path
@@ -72,6 +73,8 @@ def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> R
         if name == "volume" and "batch_size" not in given:
             config = replace(config, batch_size=batch_for(config.patch))
     check_patch(config, task)
+    if config.early_stop and not task.split.validation:
+        raise BadInput("`early_stop` goes by validation scores, and there are no validation cases. Leave it out.")
     return ResolvedRun(config, task, criterion)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from lightning_fabric import Fabric
@@ -16,8 +16,11 @@ from sizewise.train.cost import write_cost
 from sizewise.train.decided_labels import decision_names
 from sizewise.train.failures import explained
 from sizewise.train.history import Row
+from sizewise.train.loggers.logger import LoggedRun, logger_words, make_loggers, run_files, run_scores_by_name
 from sizewise.train.loop import train
 from sizewise.train.machine import cpu_threads, ending_together, make_fabric, settle_precision
+from sizewise.train.model_card import FILE as CARD
+from sizewise.train.model_card import write_model_card
 from sizewise.train.preparation import Preparation, fit_preparation
 from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run_folder import (
@@ -27,6 +30,7 @@ from sizewise.train.run_folder import (
     locked,
     open_run,
     read_config,
+    run_name,
     threads_begun_with,
     write_versions,
 )
@@ -67,6 +71,7 @@ def run_training(
         on_epoch: is called with the row of each epoch when it has been written.
     """
     runtime, decisions = runtime or Runtime(), decision_names(decisions, argument="decisions")
+    logger_words(runtime.logger)
     run = replace(run, config=_settled(run.config, runtime, folder))
     fabric = make_fabric(run.config, runtime)
     with ending_together(fabric):
@@ -79,6 +84,8 @@ def run_training(
             stores, log = None, lambda line: None
         fabric.barrier()
         if is_finished(folder, decisions):
+            if fabric.is_global_zero and not (folder / CARD).exists():  # killed just before, or of an earlier version
+                write_model_card(run, folder)
             log(f"{folder} is finished already.")
             return run.config
         threads = threads_begun_with(folder) or runtime.threads
@@ -127,6 +134,8 @@ def _carry_out(
     fabric.barrier()
     if is_finished(folder):  # trained and scored before: the rest is decided from its weights
         write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
+        if fabric.is_global_zero:
+            write_model_card(run, folder)
         return
     if fabric.is_global_zero:
         write_versions(folder, runtime, fabric.device)
@@ -134,10 +143,20 @@ def _carry_out(
         write_whole(saved, preparation.to_json())
         write_whole(folder / "problem.json", problem_json(task))
         log(describe(run, folder))
-    train(run, runtime, folder, fabric=fabric, preparation=preparation, stores=stores, log=log, on_epoch=on_epoch)
+    loggers = make_loggers(runtime.logger if fabric.is_global_zero else "", log)
+    loggers.begin(LoggedRun(run_name(config, run.dataset.name), folder, asdict(config), task.names))
+
+    def after_epoch(row: Row) -> None:
+        loggers.epoch(row)
+        on_epoch(row)
+
+    train(run, runtime, folder, fabric=fabric, preparation=preparation, stores=stores, log=log, on_epoch=after_epoch)
     if fabric.is_global_zero:
         write_cost(folder, fabric.device)
     write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
+    if fabric.is_global_zero:
+        write_model_card(run, folder)
+        loggers.end(run_scores_by_name(folder, task.names), run_files(folder))
 
 
 def describe(run: ResolvedRun, folder: Path) -> str:

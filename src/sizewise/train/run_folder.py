@@ -10,9 +10,12 @@
 | history.csv | one row per epoch |
 | best.pt, last.pt | weights chosen on validation; state to resume from |
 | cases.csv | scores of the test cases; written last, so its presence means that the run is complete |
+| README.md | the model card: data, split, scores with intervals, sizes, decision, limits |
+| components.json | of which classes only the largest component is kept, once that was asked for |
 | decision.json | the temperature of decisions other than argmax, from the validation cases; once one was asked for |
 | cost.json | milliseconds a step, seconds of training, peak memory |
 | overlays/ | small pictures of test cases, for the report; in folders those of other decisions than argmax |
+| trackers.json | the names under which W&B and MLflow know the run, where it is shown to them |
 | curves.svg, curves.png, tensorboard/ | the same history to look at |
 """
 
@@ -73,7 +76,15 @@ def discard_unstarted(folder: Path) -> None:
     """Remove a run that did not come to the end of an epoch, so that the corrected command may use the folder."""
     if (folder / "history.csv").exists():
         return
-    for name in ("versions.json", "split.json", "preparation.json", "problem.json", "run.lock", "config.json"):
+    for name in (
+        "versions.json",
+        "split.json",
+        "preparation.json",
+        "problem.json",
+        "trackers.json",
+        "run.lock",
+        "config.json",
+    ):
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / "tensorboard", ignore_errors=True)
     with contextlib.suppress(OSError):  # something else is in it

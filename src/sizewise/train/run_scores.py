@@ -17,7 +17,7 @@ from sizewise.train.config import Runtime
 from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run_folder import scored_decisions
-from sizewise.train.scoring import load_best, score_cases
+from sizewise.train.scoring import load_network, score_cases
 from sizewise.train.setup import Log
 from sizewise.wording import counted
 
@@ -36,10 +36,10 @@ def write_test_scores(
     config, task = run.config, run.task
     known = fabric.broadcast(scored_decisions(folder) if fabric.is_global_zero else ())
     missing = [one for one in decisions if one not in known]
-    model = load_best(config, task, folder, device=fabric.device, in_channels=len(preparation.mean))
+    network = load_network(config, task, preparation, folder, fabric=fabric)
     temperature = 1.0
     if any(one != ARGMAX for one in missing):
-        temperature = calibrate(config, task, preparation, model, folder, fabric=fabric, log=log).temperature
+        temperature = calibrate(task, network, folder, fabric=fabric, log=log).temperature
     names = task.split.test or task.split.validation
     subset = "test" if task.split.test else "validation"
     how = "" if missing == [ARGMAX] else f", decided by {', '.join(missing)}, temperature {temperature:.3g}"
@@ -47,8 +47,7 @@ def write_test_scores(
     scores = score_cases(
         config,
         task,
-        preparation,
-        model,
+        network,
         names,
         fabric=fabric,
         decisions=missing,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from lightning_fabric.plugins import Precision
 from torch import Tensor, nn
 
 from sizewise.train.checkpoint import load_checkpoint, save_checkpoint
@@ -12,17 +13,19 @@ from sizewise.train.history import Row
 from sizewise.train.run_folder import settings_hash
 from sizewise.train.schedule import Schedule
 from sizewise.train.validation import Validation
+from sizewise.train.weight_average import WeightAverage
 
 
 @dataclass
 class Progress:
-    """How far a run has come."""
+    """How far a run has come; ``since_best`` counts the validations since the best one."""
 
     epoch: int = 0
     rows: list[Row] = field(default_factory=list)
     best_score: float = float("-inf")
     best_loss: float = float("inf")
     best_epoch: int = 0
+    since_best: int = 0
 
     def improved_by(self, found: Validation) -> bool:
         """A higher score; or the same (0 while nothing is found yet) with a lower loss."""
@@ -31,25 +34,36 @@ class Progress:
 
 @dataclass
 class RunState:
-    """The network, its optimizer and schedule, and the progress; ``best`` are weights that wait to be written."""
+    """The network, its optimizer and schedule, and the progress; ``best`` are weights that wait to be written.
+
+    ``average`` is that of the weights, where the settings ask for one; ``precision`` holds the scale of the loss.
+    """
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
     schedule: Schedule
     progress: Progress = field(default_factory=Progress)
     best: dict[str, Tensor] | None = None
+    average: WeightAverage | None = None
+    precision: Precision | None = None
+
+    @property
+    def judged(self) -> nn.Module:
+        """The network that is validated, and kept where it is best."""
+        return self.model if self.average is None else self.average.model
 
     def judge(self, found: Validation | None, *, last: bool, validated: bool) -> None:
         """Keep the weights where validation finds them better, or at the end where there is no validation."""
         progress = self.progress
         if found is not None and progress.improved_by(found):
-            progress.best_score, progress.best_loss = found.score, found.loss
+            progress.best_score, progress.best_loss, progress.since_best = found.score, found.loss, 0
         elif validated or not last:
+            progress.since_best += found is not None
             return
         else:
             progress.best_score = 0.0
         progress.best_epoch = progress.epoch
-        self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        self.best = {name: value.detach().clone() for name, value in self.judged.state_dict().items()}
 
     def save(self, folder: Path) -> None:
         """The best weights first: the state that names them must not be newer than they are."""
@@ -64,6 +78,10 @@ class RunState:
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state(),
         }
+        if self.average is not None:
+            state["average"] = self.average.state()
+        if self.precision is not None and (scale := self.precision.state_dict()):
+            state["scale"] = scale
         save_checkpoint(folder / "last.pt", state | {**vars(progress)} | config)
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -75,7 +93,16 @@ class RunState:
             group.pop("rate_set", None)
             group.update(settings)  # the saved ones may belong to another device
         self.schedule.restore(saved["schedule"])
-        self.progress = Progress(**{name: saved[name] for name in asdict(Progress())})
+        if self.average is not None:
+            self.average.restore(saved["average"])
+        if self.precision is not None and "scale" in saved:
+            self.precision.load_state_dict(saved["scale"])
+        self.progress = read_progress(saved)
+
+
+def read_progress(saved: dict[str, Any]) -> Progress:
+    """What :meth:`RunState.save` wrote of it; earlier versions counted less."""
+    return Progress(**{name: saved[name] for name in asdict(Progress()) if name in saved or name != "since_best"})
 
 
 def load_state(folder: Path) -> dict[str, Any] | None:

@@ -22,7 +22,8 @@ from sizewise.train.case_pictures import KEPT, overlay_folder, save_overlay
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
 from sizewise.train.decided_labels import LabelMaker
-from sizewise.train.inference import case_logits
+from sizewise.train.inference import OVERLAP
+from sizewise.train.predictor import Network, Predictor
 from sizewise.train.preparation import Preparation
 from sizewise.train.run_folder import settings_hash
 from sizewise.train.task import Task, make_model
@@ -46,24 +47,37 @@ def load_best(config: RunConfig, task: Task, folder: Path, *, device: torch.devi
     return model.to(device).eval()
 
 
-@torch.inference_mode()
-def predict_cases(
+def load_network(
     config: RunConfig,
     task: Task,
     preparation: Preparation,
-    model: nn.Module,
-    cases: Sequence[Case],
+    folder: Path,
     *,
     fabric: Fabric,
-) -> Iterator[tuple[Case, Image, Tensor]]:
+    flips: tuple[int, ...] = (),
+    overlap: float = OVERLAP,
+) -> Network:
+    """The same with all that stands between an image and its logits."""
+    model = load_best(config, task, folder, device=fabric.device, in_channels=len(preparation.mean))
+    return Network(
+        model,
+        preparation,
+        patch=config.patch,
+        multiple=size_multiple(config.model),
+        sigmoid=task.sigmoid,
+        fabric=fabric,
+        flips=flips,
+        overlap=overlap,
+    )
+
+
+@torch.inference_mode()
+def predict_cases(task: Task, network: Predictor, cases: Sequence[Case]) -> Iterator[tuple[Case, Image, Tensor]]:
     """Each case with its image and its logits (1, K, *s), at the size that the network saw."""
-    multiple = size_multiple(config.model)
     images = map_ahead(task.dataset.reader.image, cases, threads=reading_threads(task))
     for case, image in zip(cases, images, strict=True):
-        preparation.check(image, case.name)
-        with fabric.autocast():
-            logits = case_logits(model, image, preparation, patch=config.patch, multiple=multiple, device=fabric.device)
-        yield case, image, logits
+        network.check(image, case.name)
+        yield case, image, network.logits(image)
 
 
 def reading_threads(task: Task) -> int:
@@ -74,8 +88,7 @@ def reading_threads(task: Task) -> int:
 def score_cases(
     config: RunConfig,
     task: Task,
-    preparation: Preparation,
-    model: nn.Module,
+    network: Predictor,
     names: tuple[str, ...],
     *,
     fabric: Fabric,
@@ -91,7 +104,7 @@ def score_cases(
     ``sharing`` processes have the cores in common.
     """
     cases = task.cases(names)[fabric.global_rank :: fabric.world_size]
-    predicted = predict_cases(config, task, preparation, model, cases, fabric=fabric)
+    predicted = predict_cases(task, network, cases)
     maker, total = LabelMaker(task, temperature), len(cases) * len(decisions)
     shown = {case.name for case in cases[:: -(-len(cases) // KEPT)]} if cases and overlays is not None else set()
 

@@ -26,6 +26,7 @@ from sizewise.train.schedule import Schedule
 from sizewise.train.store import Store, StoreCache, classes_present
 from sizewise.train.task import Task, make_model, make_weight_schedule
 from sizewise.train.training_step import Step
+from sizewise.train.weight_average import WeightAverage
 from sizewise.user_code import is_user_code
 from sizewise.wording import counted
 
@@ -90,8 +91,12 @@ def set_up(
     criterion = deepcopy(run.criterion).to(device)  # the run's own loss stays as it was made
     share_upsampling(config, model, criterion, patch, multiple)
     captured = device.type == "cuda" and fabric.world_size == 1 and runtime.graphs == "auto"
+    if config.accumulate > 1 or config.precision == "float16":
+        captured = False  # a recorded step always updates; scaling the loss asks the device whether to
     optimizer = make_optimizer(config, model.to(device), captured=captured, on_gpu=device.type == "cuda")
-    state = RunState(model, optimizer, Schedule(config))
+    average = WeightAverage(model, decay=config.ema) if config.ema else None
+    precision = fabric.strategy.precision
+    state = RunState(model, optimizer, Schedule(config), average=average, precision=precision)
     if saved is not None:
         state.restore(saved)
         log(f"resuming after epoch {state.progress.epoch}")
@@ -114,6 +119,9 @@ def set_up(
         multiple=multiple,
         clip_norm=config.clip_norm,
         cells=cells,
+        accumulate=config.accumulate,
+        average=average,
+        deep=config.deep_supervision,
     )
     spacing = spacing_of(config, task, preparation, len(patch))
 

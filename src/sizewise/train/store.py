@@ -22,7 +22,7 @@ from sizewise.errors import BadInput
 from sizewise.parallel import available_cores, map_ahead
 from sizewise.private_apis import single_core_threads
 from sizewise.progress import track
-from sizewise.train.preparation import UNLABELLED, Preparation
+from sizewise.train.preparation import UNLABELLED, Preparation, as_target
 
 POINTS_KEPT = 2_000  # foreground pixels remembered for each class of a case, as centres of crops
 
@@ -96,7 +96,7 @@ def prepare_case(dataset: Dataset, case: Case, preparation: Preparation) -> Prep
             f"{case.name}: the target has shape {labels.shape[-len(spatial) :]}, its image {spatial}. "
             "Run `sizewise data` to check the whole data set."
         )
-    prepared = preparation.target(labels, preparation.shape(image), dataset.ignore_index)
+    prepared = as_target(labels, preparation.shape(image), dataset.ignore_index)
     most = 2 if dataset.activation == "sigmoid" else len(dataset.classes)
     outside = (labels >= most) | (labels < 0)
     if dataset.ignore_index is not None:  # comparing with None would take numpy a Python call for each pixel

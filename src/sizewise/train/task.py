@@ -124,6 +124,7 @@ def make_model(config: RunConfig, task: Task, *, in_channels: int) -> nn.Module:
         in_channels=in_channels,
         out_channels=task.out_channels,
         encoder_weights=config.encoder_weights,
+        deep_supervision=config.deep_supervision,
     )
 
 
@@ -144,6 +145,6 @@ def check_patch(config: RunConfig, task: Task) -> None:
 def problem_json(task: Task) -> str:
     """What predicting needs to know of the data that was trained on, as text."""
     dataset = task.dataset
-    names = ("name", "classes", "spatial_dims", "modality", "activation", "ignore_index", "notes")
+    names = ("name", "classes", "spatial_dims", "modality", "activation", "ignore_index", "background", "notes")
     values = {name: getattr(dataset, name) for name in names}
     return json.dumps(values | {"axes": getattr(dataset.reader, "axes", "stored")}, indent=1)

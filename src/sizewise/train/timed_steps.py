@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from sizewise.deep_supervision import DeepSupervision
 from sizewise.models.build import size_multiple
 from sizewise.models.padding import pad_to_multiple
 from sizewise.stats.cells import Cells
@@ -17,6 +18,7 @@ from sizewise.train.optimizer import make_optimizer
 from sizewise.train.resolve import ResolvedRun
 from sizewise.train.setup import share_upsampling
 from sizewise.train.task import make_model
+from sizewise.train.training_step import padded_cells, padded_labels, supervised_outputs
 
 WARM_UP, TIMED = 1, 3
 CELLS = 50
@@ -69,7 +71,13 @@ def time_steps(run: ResolvedRun, runtime: Runtime) -> StepCost:
         started = time.perf_counter()
         padded, crop = pad_to_multiple(images, size_multiple(config.model))
         wrapped.zero_grad()
-        fabric.backward(criterion(network(padded)[crop], labels, cells=cells))
+        if config.deep_supervision:
+            outputs = supervised_outputs(network(padded))
+            wide = None if cells is None else padded_cells(cells, padded.shape[2:])
+            loss = DeepSupervision(criterion)(outputs, padded_labels(labels, padded.shape[2:]), cells=wide)
+        else:
+            loss = criterion(network(padded)[crop], labels, cells=cells)
+        fabric.backward(loss)
         wrapped.step()
         _wait(device)
         times.append(time.perf_counter() - started)

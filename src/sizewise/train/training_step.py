@@ -1,18 +1,25 @@
 """One training step: crop, augment, forward, loss, backward, update. On one GPU it is captured in a CUDA graph."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
 import torch
 from lightning_fabric import Fabric
 from lightning_fabric.wrappers import _FabricModule, _FabricOptimizer
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sizewise.criterion import Loss
+from sizewise.deep_supervision import DeepSupervision
+from sizewise.errors import BadInput
 from sizewise.models.padding import pad_to_multiple
 from sizewise.stats.cells import Cells
 from sizewise.train.augment import augment_with_cells
 from sizewise.train.batches import Batches, blank_outside
 from sizewise.train.case_cells import CaseCells
+from sizewise.train.preparation import UNLABELLED
+from sizewise.train.weight_average import WeightAverage
 
 WARM_UP_STEPS = 3  # before a capture, so that libraries choose their algorithms and allocate outside of it
 
@@ -31,6 +38,9 @@ class Step:
         multiple: what the model's input size must be divisible by.
         clip_norm: largest norm of the gradient, 0 for no limit.
         cells: the cells of the training cases, where the criterion has a term per component.
+        accumulate: batches whose mean gradient makes one update.
+        average: of the weights, brought up to date after each update.
+        deep: whether the network gives logits of several resolutions in training.
     """
 
     def __init__(
@@ -46,22 +56,40 @@ class Step:
         multiple: int,
         clip_norm: float,
         cells: CaseCells | None = None,
+        accumulate: int = 1,
+        average: WeightAverage | None = None,
+        deep: bool = False,
     ) -> None:
         self.fabric, self.model, self.optimizer = fabric, model, optimizer
         self.criterion, self.batches = criterion, batches
         self.input_scale, self.augmented, self.multiple, self.clip_norm = input_scale, augmented, multiple, clip_norm
         self.cells = cells
+        self.accumulate, self.average = accumulate, average
+        self.supervised = DeepSupervision(criterion) if deep else None
+        self.gathered, self.left = 0, 0
         self.names = ("loss", *criterion.weights.names)
         self.sums = torch.zeros(len(self.names), dtype=torch.float64, device=fabric.device)
         self.replay: Callable[[], None] | None = None
 
+    def begin(self, steps: int) -> None:
+        """An epoch of so many steps follows."""
+        self.gathered, self.left = 0, steps
+
     def run(self) -> None:
-        """One step; its losses are added to ``sums``."""
+        """One step; its losses are added to ``sums``. With ``accumulate`` every so many of them update, and the last.
+
+        A captured step always updates.
+        """
         self.batches.advance()
-        if self.replay is None:
-            self._compute()
-        else:
+        if self.replay is not None:
             self.replay()
+            return
+        if self.gathered == 0:
+            self.group = max(1, min(self.accumulate, self.left))  # the last of an epoch may be smaller
+        self.gathered, self.left = self.gathered + 1, self.left - 1
+        whole = self.gathered == self.group
+        self._compute(first=self.gathered == 1, whole=whole, share=1 / self.group)
+        self.gathered = 0 if whole else self.gathered
 
     def epoch_means(self, steps: int) -> dict[str, float]:
         """The mean loss and terms since the last call, over all processes. Waits for the device."""
@@ -72,19 +100,29 @@ class Step:
         self.sums.zero_()
         return dict(zip(self.names, means.tolist(), strict=True))
 
-    def _compute(self) -> None:
-        logits, labels, cells = self.forward()
-        terms = self.criterion.terms(logits, labels, cells=cells)
+    def _compute(self, *, first: bool = True, whole: bool = True, share: float = 1.0) -> None:
+        outputs, labels, cells = self.forward()
+        criterion = self.criterion if self.supervised is None else self.supervised
+        terms = criterion.terms(outputs, labels, cells=cells)  # type: ignore[arg-type]
         loss = self.criterion.total(terms)
-        self.optimizer.zero_grad(set_to_none=True)
-        self.fabric.backward(loss)
-        if self.clip_norm:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
-        self.optimizer.step()
+        if first:
+            self.optimizer.zero_grad(set_to_none=True)
+        with nullcontext() if whole else self.fabric.no_backward_sync(self.model):
+            self.fabric.backward(loss if share == 1 else loss * share)
+        if whole:
+            self._update()
         self.sums += torch.stack([loss.detach(), *(value.detach() for value in terms.values())])
 
-    def forward(self) -> tuple[Tensor, Tensor, Cells | None]:
-        """Logits, labels and cells of the current batch."""
+    def _update(self) -> None:
+        if self.clip_norm:
+            self.fabric.strategy.precision.unscale_gradients(self.optimizer.optimizer)
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
+        self.optimizer.step()
+        if self.average is not None:
+            self.average.update()
+
+    def forward(self) -> tuple[Tensor | list[Tensor], Tensor, Cells | None]:
+        """Logits, labels and cells of the current batch; logits of several resolutions, with the padding, as a list."""
         crops = self.batches.current()
         maps = crops.cells
         factor, offset = (one.view(1, -1, *[1] * (crops.images.dim() - 2)) for one in self.input_scale)
@@ -96,7 +134,11 @@ class Step:
             images = images.contiguous(memory_format=torch.channels_last)
         padded, crop = pad_to_multiple(images, self.multiple)
         cells = None if maps is None or self.cells is None else self.cells.batch(maps)
-        return self.model(padded)[crop], labels, cells
+        if self.supervised is None:
+            return self.model(padded)[crop], labels, cells
+        size = padded.shape[2:]
+        wide = None if cells is None else padded_cells(cells, size)
+        return supervised_outputs(self.model(padded)), padded_labels(labels, size), wide
 
     def capture(self) -> None:
         """Record the step. Model, optimizer and sums are as before when this returns; steps then replay the record."""
@@ -126,4 +168,28 @@ class Step:
         """Every tensor that a step changes."""
         held = [value for state in self.optimizer.state.values() for value in state.values()]
         moments = [value for value in held if isinstance(value, Tensor)]
-        return [*self.model.parameters(), *self.model.buffers(), *moments, self.sums]
+        averaged = [] if self.average is None else self.average.tensors()
+        return [*self.model.parameters(), *self.model.buffers(), *moments, self.sums, *averaged]
+
+
+def supervised_outputs(outputs: Any) -> list[Tensor]:
+    """The logits of each resolution, the full one first; raises BadInput where the network gives one alone."""
+    if isinstance(outputs, Tensor) or not isinstance(outputs, list | tuple):
+        raise BadInput(
+            f"`deep_supervision` needs a network that returns a list of logits in training, the full resolution first; "
+            f"this one returned {type(outputs).__name__}. Leave it out, or take monai-dynunet."
+        )
+    return list(outputs)
+
+
+def padded_labels(labels: Tensor, spatial: torch.Size) -> Tensor:
+    """Labels (N, [C,] *S) up to the size of the padded images; what is added counts for nothing."""
+    missing = [wanted - had for wanted, had in zip(spatial, labels.shape[-len(spatial) :], strict=True)]
+    return F.pad(labels, [n for size in reversed(missing) for n in (0, size)], value=UNLABELLED)
+
+
+def padded_cells(cells: Cells, spatial: torch.Size) -> Cells:
+    """Cells up to the size of the padded images; what is added belongs to none."""
+    missing = [wanted - had for wanted, had in zip(spatial, cells.maps.shape[2:], strict=True)]
+    maps = F.pad(cells.maps, [n for size in reversed(missing) for n in (0, size)])
+    return Cells(maps, cells.classes, cells.most)

@@ -23,13 +23,13 @@ from sizewise.train.config import Runtime
 
 def test_every_engine_of_the_folder_is_found_by_its_name():
     files = Path(engines.__file__).parent.glob("*_engine.py")
-    assert set(ENGINES) == {file.stem.removesuffix("_engine") for file in files} == {"local", "ray"}
+    assert set(ENGINES) == {file.stem.removesuffix("_engine") for file in files} == {"local", "ray", "slurm"}
 
 
 def test_a_study_knows_no_engines_options():
     """Neither compare nor its command line names one: they come from the engines."""
     named = set(inspect.signature(compare).parameters) | set(inspect.getsource(command).replace('"', " ").split())
-    for option in ("jobs", "address"):
+    for option in ("jobs", "address", "slurm_workers"):
         assert option not in named
         assert option in inspect.signature(command.command).parameters
 
@@ -38,7 +38,8 @@ def test_a_study_knows_no_engines_options():
     ("words", "said"),
     [
         (("--engine", "ray", "--jobs", "2"), "the engine ray does not take --jobs; it takes --address."),
-        (("--engine", "slurm"), "--engine must be one of local, ray, got 'slurm'."),
+        (("--engine", "lsf"), "--engine must be one of local, ray, slurm, got 'lsf'."),
+        (("--engine", "slurm", "--slurm", "partition"), "--slurm must be options as partition=gpu,time=240"),
         (("--jobs", "none"), "--jobs must be auto or a number of at least 1, got none."),
     ],
 )

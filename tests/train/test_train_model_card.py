@@ -1,0 +1,42 @@
+"""The model card: what a run's README.md says, from what is in its folder."""
+
+import math
+
+import pytest
+from train.tiny_runs import train_tiny
+
+from sizewise.metrics.cases_csv import read_cases
+from sizewise.metrics.class_summary import summarise
+from sizewise.metrics.registry import METRICS
+from sizewise.train.model_card import _interval, _plain
+
+pytestmark = pytest.mark.usefixtures("no_curves")
+
+
+def test_every_part_is_there_with_the_runs_own_numbers(tmp_path):
+    train_tiny("synthetic", tmp_path / "run")
+    card = (tmp_path / "run" / "README.md").read_text()
+    for heading in ("## Data", "## Scores on the test cases", "## Sizes", "## Decision", "## Use", "## Limits"):
+        assert heading in card
+    one = summarise(read_cases(tmp_path / "run" / "cases.csv"))[0]
+    assert f"| argmax | organ | {one.cases} | {METRICS['dsc'].screen[1].format(one.means['dsc'])} (" in card
+    assert f"{100 * one.means['true_proportion']:.2f} %" in card
+    assert "decided by argmax" in card
+    (tmp_path / "run" / "README.md").unlink()  # killed right before it, or of an earlier version
+    train_tiny("synthetic", tmp_path / "run", resume=True)
+    assert (tmp_path / "run" / "README.md").read_text() == card
+
+
+def test_the_interval_is_students():
+    """Of 19, 20, 21: mean 20, deviation 1, t(0.975, 2) = 4.3027."""
+    half, form = 4.302652729911275 / math.sqrt(3), METRICS["hd95"].screen[1]
+    wanted = f"{form.format(20)} ({form.format(20 - half)} to {form.format(20 + half)})"
+    assert _interval([19.0, 20.0, 21.0], METRICS["hd95"]) == wanted
+    form = METRICS["dsc"].screen[1]
+    assert _interval([0.5], METRICS["dsc"]) == form.format(0.5)
+    assert _interval([0.0, 1.0], METRICS["dsc"]) == f"{form.format(0.5)} ({form.format(0)} to {form.format(1)})"
+    assert _interval([], METRICS["dsc"]) == "–"
+
+
+def test_names_from_outside_do_not_become_markup():
+    assert _plain("a|b\n[x](y)<script>") == "a\\|b \\[x\\](y)\\<script\\>"
