@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 PARTIAL = ".partial-"  # what an unfinished file or folder is called, until it gets its name
-_LONGEST = 200  # letters of the final name that an unfinished one keeps, as file systems end at 255 bytes
+_LONGEST = 200  # bytes of the final name that an unfinished one keeps, as file systems end at 255
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -78,4 +78,5 @@ def remove_unfinished(folder: Path) -> None:
 
 def _unfinished(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_name(f"{PARTIAL}{secrets.token_hex(4)}-{path.name[-_LONGEST:]}")
+    kept = os.fsencode(path.name)[-_LONGEST:].decode("utf-8", "ignore")  # a letter that was cut in two goes
+    return path.with_name(f"{PARTIAL}{secrets.token_hex(4)}-{kept}")

@@ -1,6 +1,5 @@
 """Label maps from a trained run, for a data set or a folder of images, in the geometry of each image."""
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,8 +12,10 @@ from sizewise.data.dataset import Case, Dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.files import save_array
+from sizewise.json_files import check_kinds, read_json
 from sizewise.metrics.cases_csv import ARGMAX, score_rows, write_cases
 from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
+from sizewise.outside_names import case_file, check_name
 from sizewise.progress import track
 from sizewise.train.calibration import read_calibration, run_temperature
 from sizewise.train.config import RunConfig, Runtime
@@ -31,6 +32,16 @@ from sizewise.train.scoring import load_best, predict_cases
 from sizewise.train.task import Task, make_criterion, make_task
 from sizewise.wording import counted
 
+PROBLEM = {  # what problem.json holds
+    "name": str,
+    "classes": list,
+    "spatial_dims": int,
+    "modality": list,
+    "activation": str,
+    "ignore_index": (int, type(None)),
+    "notes": list,
+    "axes": str,
+}
 SUBSETS = ("test", "validation", "train", "unlabelled", "all")
 
 
@@ -72,7 +83,7 @@ def predict_folder(
         raise BadInput(f"`temperature` must be a number above 0, got {temperature:g}.")
     config = read_config(run)
     trained = read_problem(run)
-    preparation = Preparation.from_json(_text(run / "preparation.json"))
+    preparation = Preparation.read(_known(run / "preparation.json"))
     dataset, cases = _cases(run, config, data, trained, subset, groups, channels=len(preparation.mean))
     if out.exists() and not out.is_dir():
         raise BadInput(f"`out` {out} is a file; name a folder.")
@@ -100,7 +111,10 @@ def predict_folder(
             shape = image.pixels.shape[1:]
             labels = maker.label_map(logits, shape, decide)
             if save_probabilities:
-                save_array(out / f"{case.name}.npy", dataset.reader.as_stored(maker.probabilities(logits, shape), case))
+                save_array(
+                    case_file(out, case.name, ".npy"),
+                    dataset.reader.as_stored(maker.probabilities(logits, shape), case),
+                )
             files.append(dataset.reader.write(labels, case, out))
             if case.name in labelled:
                 yield LabelMaps(case.name, labels, dataset.reader.target(case), image.spacing, decide)
@@ -150,11 +164,16 @@ def run_task(run: Path) -> Task:
 
 def read_problem(run: Path) -> dict[str, Any]:
     """What :func:`~sizewise.train.task.problem_json` wrote."""
-    try:
-        values = json.loads(_text(run / "problem.json"))
-        return values | {"classes": tuple(values["classes"]), "modality": tuple(values["modality"])}
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise BadInput(f"{run / 'problem.json'} cannot be read: {error}.") from error
+    path = _known(run / "problem.json")
+    values = read_json(path)
+    check_kinds(values, PROBLEM, path)
+    if not values["classes"] or not all(isinstance(one, str) for one in (*values["classes"], *values["modality"])):
+        raise BadInput(f"'{path}': classes and modality must be words. The file is damaged, or was edited.")
+    if values["spatial_dims"] not in (2, 3) or values["activation"] not in ("softmax", "sigmoid"):
+        raise BadInput(f"'{path}' holds no problem that networks are trained for. It is damaged, or was edited.")
+    for name in values["classes"]:
+        check_name(name, what=f"'{path}': the class")
+    return values | {name: tuple(values[name]) for name in ("classes", "modality", "notes")}
 
 
 def _cases(
@@ -192,7 +211,7 @@ def _cases(
         if not wanted:
             raise BadInput(f"every case of {data} has a target. Use `subset=all`.")
         return dataset, wanted
-    names = set(getattr(Split.from_json(_text(run / "split.json")), subset))
+    names = set(getattr(Split.read(_known(run / "split.json")), subset))
     chosen = [case for case in dataset.cases if case.name in names] if full_path(data) == config.data else []
     chosen = chosen or [case for case in dataset.cases if case.subset == subset]
     if not chosen:
@@ -200,7 +219,7 @@ def _cases(
     return dataset, chosen
 
 
-def _text(path: Path) -> str:
+def _known(path: Path) -> Path:
     if not path.exists():
         raise BadInput(f"{path.parent} is no trained run: it has no {path.name}.")
-    return path.read_text()
+    return path

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch.nn import functional as F
 
 from sizewise.data.dataset import Case, Dataset, Image
 from sizewise.errors import BadInput
+from sizewise.json_files import check_kinds, read_json
 from sizewise.parallel import map_threads
 from sizewise.train.config import RunConfig
 from sizewise.wording import counted
@@ -117,11 +119,22 @@ class Preparation:
         return json.dumps(asdict(self), indent=1)
 
     @staticmethod
-    def from_json(text: str) -> "Preparation":
-        """What :meth:`to_json` wrote."""
-        values = json.loads(text)
+    def read(path: Path) -> "Preparation":
+        """What :meth:`to_json` wrote to a file."""
+        values = read_json(path)
+        check_kinds(values, dict.fromkeys(("size", "spacing", "mean", "std", "clip"), list) | {"scaling": str}, path)
+        numbers = [*values["size"], *values["spacing"], *values["mean"], *values["std"]]
+        pairs = values["clip"]
+        alike = len(values["mean"]) == len(values["std"]) > 0 and len(pairs) in (0, len(values["mean"]))
+        if (
+            values["scaling"] not in ("photo", "ct", "case")
+            or not alike
+            or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+            or not all(isinstance(one, int | float) for one in (*numbers, *(one for pair in pairs for one in pair)))
+        ):
+            raise BadInput(f"'{path}' holds no way to prepare images: it is damaged, or was edited. Copy it again.")
         tuples = {name: tuple(values[name]) for name in ("size", "spacing", "mean", "std")}
-        return Preparation(**tuples, clip=tuple(tuple(one) for one in values["clip"]), scaling=values["scaling"])
+        return Preparation(**tuples, clip=tuple((low, high) for low, high in pairs), scaling=values["scaling"])
 
 
 def fit_preparation(dataset: Dataset, cases: Sequence[Case], config: RunConfig) -> Preparation:

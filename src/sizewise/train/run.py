@@ -33,7 +33,7 @@ from sizewise.train.run_folder import (
 from sizewise.train.run_scores import write_test_scores
 from sizewise.train.setup import Log
 from sizewise.train.store import StoreCache
-from sizewise.train.task import problem_json
+from sizewise.train.task import Task, problem_json
 from sizewise.wording import counted
 
 
@@ -117,11 +117,11 @@ def _carry_out(
 ) -> None:
     config, task = run.config, run.task
     if (folder / "split.json").exists():  # as it was drawn when the run began
-        task = replace(task, split=Split.from_json((folder / "split.json").read_text()))
+        task = replace(task, split=Split.read(folder / "split.json"))
         run = replace(run, task=task)
     saved = folder / "preparation.json"
     if saved.exists():
-        preparation = Preparation.from_json(saved.read_text())
+        preparation = Preparation.read(saved)
     else:
         preparation = fit_preparation(run.dataset, task.cases(task.split.train), config)
     fabric.barrier()
@@ -129,6 +129,7 @@ def _carry_out(
         write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
         return
     if fabric.is_global_zero:
+        check_scored_cases(task)
         write_versions(folder, runtime, fabric.device)
         write_whole(folder / "split.json", task.split.to_json())
         write_whole(saved, preparation.to_json())
@@ -138,6 +139,12 @@ def _carry_out(
     if fabric.is_global_zero:
         write_cost(folder, fabric.device)
     write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
+
+
+def check_scored_cases(task: Task) -> None:
+    """Say now, not after hours of training, where a test case could not be scored; others are read when it begins."""
+    for case in task.cases(task.split.test):
+        task.dataset.reader.check_size(case)
 
 
 def describe(run: ResolvedRun, folder: Path) -> str:
