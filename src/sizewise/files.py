@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sizewise.errors import BadInput
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -67,6 +69,20 @@ def replacing_folder(path: Path) -> Iterator[Path]:
                 raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def expanded(path: str | Path) -> Path:
+    """The path with ``~`` written out, if the operating system can look it up; BadInput where it cannot.
+
+    >>> expanded("data").name
+    'data'
+    """
+    try:
+        found = Path(path).expanduser()
+        found.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL in it, no such user
+        raise BadInput(f"{str(path)[:80]!r} is no path: {error}. Name a file or a folder.") from error
+    return found
 
 
 def remove_unfinished(folder: Path) -> None:

@@ -28,16 +28,18 @@ def read_json(path: Path, *, hint: str = "Copy it again, or remove what it belon
     Raises:
         BadInput: it is not there, cannot be read, is no JSON in UTF-8, or holds something else than an object.
     """
+    if not path.is_file():
+        raise BadInput(f"'{path}' {'is no plain file' if path.exists() else 'does not exist'}.")
     try:
-        if not path.is_file():
-            raise BadInput(f"'{path}' {'is no plain file' if path.exists() else 'does not exist'}.")
-        if path.stat().st_size > LARGEST_BYTES:
-            raise BadInput(f"'{path}' has {path.stat().st_size / 2**20:.0f} MiB, which no such file needs. {hint}")
-        content = json.loads(path.read_bytes().decode("utf-8-sig"))
+        size, content = path.stat().st_size, None
+        if size <= LARGEST_BYTES:
+            content = json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise BadInput(f"'{path}' can't be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:  # JSON's and Unicode's errors are ValueErrors
-        raise BadInput(f"'{path}' cannot be read: it is not valid JSON in UTF-8 ({_reason(error)}). {hint}") from error
+        raise BadInput(f"'{path}' is not valid JSON in UTF-8, and cannot be read: {_reason(error)}. {hint}") from error
+    if size > LARGEST_BYTES:
+        raise BadInput(f"'{path}' has {size / 2**20:.0f} MiB, which no such file needs. {hint}")
     if not isinstance(content, dict):
         raise BadInput(f"'{path}' cannot be read: it must hold an object, {{…}}, got {_named(type(content))}. {hint}")
     return content

@@ -36,7 +36,7 @@ def run_command(*words: object) -> Ended:
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(bool(left.code))
     except BaseException:
-        trace = traceback.format_exc()
+        code, trace = 70, traceback.format_exc()
     finally:
         sys.argv = before
     return Ended(code, out.getvalue(), err.getvalue(), trace)

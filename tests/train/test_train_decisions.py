@@ -192,7 +192,7 @@ def test_the_temperature_of_other_weights_is_not_used(finished, data):
     decide_run(data, finished, (*BOTH, "iou"))
     assert json.loads((finished / "decision.json").read_text()) == kept
     (finished / "decision.json").write_text("{")
-    with pytest.raises(BadInput, match=r"decision.json' cannot be read.*Remove it"):
+    with pytest.raises(BadInput, match=r"decision.json' .* cannot be read.*Remove it"):
         read_calibration(finished)
 
 

@@ -13,6 +13,7 @@ from sizewise.data.dataset_json import refuse_damaged
 from sizewise.data.open_options import OpenOptions
 from sizewise.data.subject_names import with_subjects
 from sizewise.errors import BadInput
+from sizewise.files import expanded
 from sizewise.outside_names import check_case_names, check_name
 
 # Modules, the most telling layout first. `LAYOUTS.insert(0, "my_package.my_layout")` adds one from outside.
@@ -67,8 +68,9 @@ class Layout:
         with _readable():
             dataset = self.module.load(self.path, options=replace(options, groups=""))
             check_case_names((case.name for case in dataset.cases), where=f"'{self.path}'")
-            for name in (dataset.name, *dataset.classes):
-                check_name(name, what=f"'{self.path}': the data set or class")
+            check_name(dataset.name, what=f"'{self.path}': the data set")
+            for name in dataset.classes:
+                check_name(name, what=f"'{self.path}': the class")
             dataset = with_subjects(dataset, options.groups, may_guess=self.module.NAME in GENERAL)
         return with_background(dataset, options.background)
 
@@ -118,7 +120,7 @@ def find_layout(path: str | Path, *, name: str = "") -> Layout:
     """Recognise the data set at ``path`` without opening it; ``name`` forces a layout."""
     if str(path) in SYNTHETIC or name in SYNTHETIC:
         return Layout(name or str(path), Path(name or path), _module("sizewise.data.synthetic"))
-    root = _expanded(path)
+    root = expanded(path)
     if not root.exists():
         meant = _closest(str(path), SYNTHETIC)
         raise BadInput(f"There is no folder '{path}'. Wanted a data set's folder, or synthetic.{meant}")
@@ -134,16 +136,6 @@ def find_layout(path: str | Path, *, name: str = "") -> Layout:
                 if module.recognise(folder):
                     return Layout(module.NAME, folder, module)
         raise BadInput(_nothing_fits(root, modules))
-
-
-def _expanded(path: str | Path) -> Path:
-    """A path that can be asked for: no operating system looks up a name that is too long."""
-    try:
-        root = Path(path).expanduser()
-        root.exists()
-    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL in it, no such user
-        raise BadInput(f"{str(path)[:80]!r} is no path: {error}. Wanted a data set's folder, or synthetic.") from error
-    return root
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from sizewise.data.label_volume import write_label_volume
 from sizewise.errors import BadInput
 from sizewise.outside_names import case_file
 
+FARTHEST_MM = 1e6  # between neighbours
 _UNKNOWN = -32768  # no class has this id
 _AS_STORED = np.array([[0, 1], [1, 1], [2, 1]])  # every axis stays, none is flipped
 
@@ -76,6 +77,8 @@ def open_volume(path: Path) -> Any:
         image: Any = nib.load(path)
         if min(image.shape, default=0) < 1:
             raise HeaderDataError(f"its header says that it has the shape {image.shape}")
+        if max(map(float, image.header.get_zooms()[:3]), default=1.0) > FARTHEST_MM:
+            raise HeaderDataError(f"its header says that its voxels are {image.header.get_zooms()[:3]} mm apart")
         return image
     except PermissionError as error:
         raise BadInput(f"'{path}' may not be read: permission denied.") from error

@@ -11,6 +11,7 @@ from sizewise.evaluate.folders import evaluate_folders
 from sizewise.files import write_whole
 from sizewise.json_files import read_json
 from sizewise.metrics.cases_csv import POOLED_CASE, Row, RunColumns, write_complete
+from sizewise.outside_names import check_name
 
 Key = tuple[str, int]  # the name of a model, and which of its training runs
 
@@ -58,6 +59,8 @@ def write_label_map_study(
         groups: a pattern, or a CSV, that gives each case its group; groups are then what the statistics resample.
         command: the command line, for the report.
     """
+    for name in predictions:
+        check_name(name, what="report: the model")
     _refuse_other_study(out)
     if reference and reference not in predictions:
         raise BadInput(f"report: the reference must be one of {', '.join(predictions)}, got '{reference}'.")

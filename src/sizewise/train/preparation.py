@@ -1,6 +1,7 @@
 """From a decoded image to what the network sees: size or spacing, and intensities. Fitted once, then saved."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from sizewise.data.dataset import Case, Dataset, Image
 from sizewise.errors import BadInput
 from sizewise.json_files import check_kinds, read_json
 from sizewise.parallel import map_threads
-from sizewise.train.config import RunConfig
+from sizewise.train.config import MOST_PIXELS, RunConfig
 from sizewise.wording import counted
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -69,7 +70,13 @@ class Preparation:
             return self.size
         if self.spacing:
             steps = zip(stored, image.spacing, self.spacing, strict=True)
-            return tuple(max(1, round(length * old / new)) for length, old, new in steps)
+            found = tuple(max(1, round(length * old / new)) for length, old, new in steps)
+            if math.prod(found) > MOST_PIXELS:
+                size = "×".join(map(str, found))
+                raise BadInput(
+                    f"`spacing` {self.spacing} makes {size} voxels of an image of {stored}. Use a larger one."
+                )
+            return found
         return stored
 
     def spacing_of(self, image: Image) -> tuple[float, ...]:
