@@ -42,6 +42,13 @@ def remember(path: Path) -> None:
     _note(path, [_sum_of(path)])
 
 
+def forget(path: Path) -> None:
+    """Before a file is written that is not complete yet: it has no checksum from now on."""
+    known = _read(path.parent) if (path.parent / FILE).exists() else {}
+    if known.pop(path.name, None) is not None:
+        write_whole(path.parent / FILE, json.dumps(known, indent=1))
+
+
 def _note(path: Path, sums: list[str]) -> None:
     write_whole(path.parent / FILE, json.dumps(_read(path.parent) | {path.name: sums}, indent=1))
 
@@ -67,8 +74,11 @@ def check_intact(path: Path, *, hint: str) -> None:
 @lru_cache(maxsize=4096)
 def _compared(path: Path, version: tuple[int, ...]) -> bool:
     """Once for each version of the two files: a study's screen asks every second."""
-    sums = _read(path.parent).get(path.name)
-    return sums is None or _sum_of(path) in sums
+    for _ in range(2):  # both may just be replaced
+        found, sums = _sum_of(path), _read(path.parent).get(path.name)
+        if sums is None or found in sums:
+            return True
+    return False
 
 
 def _read(folder: Path) -> dict[str, list[str]]:

@@ -101,7 +101,8 @@ def map_in_processes(work: Callable[[Item], Result], items: Sequence[Item], *, j
         pool = stack.enter_context(worker_pool(jobs, _start_method()))
         # Submitted here, not in the generator: a progress bar starts a thread, after which forking is no longer safe.
         # Small chunks keep the cores busy to the end; chunks of one would spend time on messages.
-        results = pool.map(work, items, chunksize=max(1, min(8, len(items) // (8 * jobs))))
+        with ctrl_c_waits():
+            results = pool.map(work, items, chunksize=max(1, min(8, len(items) // (8 * jobs))))
         return _drain(results, jobs, stack.pop_all())
     raise AssertionError("unreachable")
 
@@ -134,6 +135,22 @@ def worker_pool(jobs: int, method: str) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def ctrl_c_waits() -> Iterator[None]:
+    """While workers are started: Ctrl-C reaches them too, and before they can ignore it they would print a traceback.
+
+    They inherit that it waits, and then ignore it; this process gets it when the block ends.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_method() -> str:

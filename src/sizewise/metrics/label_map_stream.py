@@ -9,7 +9,7 @@ import numpy as np
 
 from sizewise.metrics.case import RegionScore, score_case, score_channels
 from sizewise.metrics.cases_csv import ARGMAX
-from sizewise.parallel import available_cores, map_ahead, worker_pool
+from sizewise.parallel import available_cores, ctrl_c_waits, map_ahead, worker_pool
 
 WORTH_A_POOL = 200_000_000  # pixels times classes: less is scored in the time that starting processes takes
 
@@ -83,7 +83,10 @@ def score_label_maps(
         return
     # spawned: the parent holds a device and threads, which a fork would not survive
     with worker_pool(min(jobs, expected), "spawn") as pool:
-        waiting = [(one.named(), pool.submit(_score, one, *options)) for one in everyone]
+        waiting = []
+        for one in everyone:
+            with ctrl_c_waits():  # spawned with the first of them
+                waiting.append((one.named(), pool.submit(_score, one, *options)))
         for named, future in waiting:
             yield named, future.result()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sizewise.checksums import check_intact
+from sizewise.checksums import check_intact, forget
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
 from sizewise.wording import clock
@@ -51,6 +51,7 @@ def write_history(path: Path, rows: Sequence[Row]) -> None:
     writer.writeheader()
     for row in rows:
         writer.writerow({name: _cell(value) for name, value in row.items()})
+    forget(path)  # of a run that was complete, and begins again
     write_whole(path, text.getvalue())
 
 
