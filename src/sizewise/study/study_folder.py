@@ -8,7 +8,7 @@
 | groups.json | the group of each case (a patient, a video), where known |
 | results.csv | the cases of all finished runs, in the order of the study |
 | report.html, … | made from the above |
-| study.lock | held while study.json is changed, so that two processes can add to a study at once |
+| study.lock | held while one of these is written, so that two processes can add to a study at once |
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sizewise.errors import BadInput
-from sizewise.files import write_whole
+from sizewise.files import PARTIAL, write_whole
 from sizewise.json_files import check_kinds, read_json
 from sizewise.metrics.cases_csv import ARGMAX, join_cases
 from sizewise.study.grid import PlannedRun
@@ -28,6 +28,7 @@ from sizewise.train.history import read_history
 from sizewise.train.run_folder import is_finished
 
 LOCK = "study.lock"
+LOCKED = ("study.json", "groups.json", "results.csv", "checksums.json")  # written while it is held
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,9 @@ def _alone(folder: Path) -> Iterator[None]:
 
     with open(folder / LOCK, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        for name in LOCKED:  # left by a process that was killed while it wrote: nobody else does now
+            for one in folder.glob(f"{PARTIAL}*-{name}"):
+                one.unlink(missing_ok=True)
         yield
 
 
@@ -158,12 +162,14 @@ def write_groups(folder: Path, runs: list[PlannedRun]) -> None:
     groups = {
         name: {case.name: case.group for case in dataset.cases if case.group} for name, dataset in by_data.items()
     }
-    write_whole(folder / "groups.json", json.dumps({name: known for name, known in groups.items() if known}))
+    with _alone(folder):
+        write_whole(folder / "groups.json", json.dumps({name: known for name, known in groups.items() if known}))
 
 
 def write_results(folder: Path, runs: list[PlannedRun]) -> Path:
     """Join the tables of the finished runs, in the order of the study."""
     path = folder / "results.csv"
     tables = [folder / "runs" / run.name / "cases.csv" for run in runs]
-    join_cases(path, [table for table in tables if table.exists()])
+    with _alone(folder):
+        join_cases(path, [table for table in tables if table.exists()])
     return path
