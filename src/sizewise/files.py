@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sizewise.errors import BadInput
+
 if TYPE_CHECKING:
     import numpy as np
 
 PARTIAL = ".partial-"  # what an unfinished file or folder is called, until it gets its name
-_LONGEST = 200  # letters of the final name that an unfinished one keeps, as file systems end at 255 bytes
+_LONGEST = 200  # bytes of the final name that an unfinished one keeps, as file systems end at 255
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -69,6 +71,20 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def expanded(path: str | Path) -> Path:
+    """The path with ``~`` written out, if the operating system can look it up; BadInput where it cannot.
+
+    >>> expanded("data").name
+    'data'
+    """
+    try:
+        found = Path(path).expanduser()
+        found.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL in it, no such user
+        raise BadInput(f"{str(path)[:80]!r} is no path: {error}. Name a file or a folder.") from error
+    return found
+
+
 def remove_unfinished(folder: Path) -> None:
     """What processes that were killed left in a folder. Only for folders that nobody else writes to."""
     for one in folder.glob(f"{PARTIAL}*"):
@@ -78,4 +94,5 @@ def remove_unfinished(folder: Path) -> None:
 
 def _unfinished(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_name(f"{PARTIAL}{secrets.token_hex(4)}-{path.name[-_LONGEST:]}")
+    kept = os.fsencode(path.name)[-_LONGEST:].decode("utf-8", "ignore")  # a letter that was cut in two goes
+    return path.with_name(f"{PARTIAL}{secrets.token_hex(4)}-{kept}")

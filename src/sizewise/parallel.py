@@ -1,5 +1,6 @@
 """Work on many files at once: threads where the work lets go of the interpreter, a process per core where not."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -9,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
 from sizewise.errors import BadInput
@@ -64,13 +64,23 @@ def map_ahead(
     pool = make_pool(threads)
     try:
         for item in items:
-            waiting.append(pool.submit(function, item))
+            waiting.append(_submitted(pool, function, item))
             if len(waiting) > most:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:  # Ctrl-C, or a bad file, does not wait for what has not begun
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _submitted(pool: ThreadPoolExecutor, function: Callable[[Item], Result], item: Item) -> Future[Result]:
+    """The work in a thread, or done at once where no thread can be started: a machine may allow no more of them."""
+    try:
+        return pool.submit(function, item)
+    except RuntimeError:
+        done: Future[Result] = Future()
+        done.set_result(function(item))
+        return done
 
 
 def map_in_processes(work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int) -> Iterator[Result]:
@@ -87,27 +97,60 @@ def map_in_processes(work: Callable[[Item], Result], items: Sequence[Item], *, j
     jobs = min(jobs, len(items))
     if jobs <= 1:
         return map(work, items)
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(_start_method()), initializer=live_and_die_with_parent)
-    # Submitted here, not in the generator: a progress bar starts a thread, after which forking is no longer safe.
-    # Small chunks keep the cores busy to the end; chunks of one would spend time on messages.
-    results = pool.map(work, items, chunksize=max(1, min(8, len(items) // (8 * jobs))))
-    return _drain(results, pool, set(multiprocessing.active_children()) - before)
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(worker_pool(jobs, _start_method()))
+        # Submitted here, not in the generator: a progress bar starts a thread, after which forking is no longer safe.
+        # Small chunks keep the cores busy to the end; chunks of one would spend time on messages.
+        with ctrl_c_waits():
+            results = pool.map(work, items, chunksize=max(1, min(8, len(items) // (8 * jobs))))
+        return _drain(results, jobs, stack.pop_all())
+    raise AssertionError("unreachable")
 
 
-def _drain(results: Iterator[Result], pool: ProcessPoolExecutor, workers: set[BaseProcess]) -> Iterator[Result]:
+def _drain(results: Iterator[Result], jobs: int, pool: contextlib.ExitStack) -> Iterator[Result]:
     try:
-        yield from results
-        pool.shutdown()
+        with pool:
+            yield from results
     except BrokenProcessPool as error:
         raise BadInput(
-            "a worker process was killed, most likely for lack of memory. Use fewer than "
-            f"{len(workers)} processes: `jobs`."
+            f"a worker process was killed, most likely for lack of memory. Use fewer than {jobs} processes: `jobs`."
         ) from error
-    finally:  # after Ctrl-C or an error nobody wants what is still being worked on
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in workers:
+
+
+@contextlib.contextmanager
+def worker_pool(jobs: int, method: str) -> Iterator[ProcessPoolExecutor]:
+    """Processes that are gone when the block ends, however it ends.
+
+    After Ctrl-C or an error nobody wants what is still being worked on: the workers are ended first, and then waited
+    for. An interpreter that leaves beside a pool that is still closing prints that pool's errors, and one whose
+    thread could not be started would wait for its workers for ever.
+    """
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(method), initializer=live_and_die_with_parent)
+    try:
+        yield pool
+    except BaseException:
+        for worker in set(multiprocessing.active_children()) - before:
             worker.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def ctrl_c_waits() -> Iterator[None]:
+    """While workers are started: Ctrl-C reaches them too, and before they can ignore it they would print a traceback.
+
+    They inherit that it waits, and then ignore it; this process gets it when the block ends.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_method() -> str:

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -143,11 +142,15 @@ def test_many_findings_are_counted_not_listed(tmp_path, capsys, monkeypatch):
 
 
 SLOW = """
-import sys, time
+import sys, threading
+import numpy
 import sizewise.data.synthetic as synthetic
+go_on = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), go_on.set()), daemon=True).start()
 def draw_slowly(*given):
     print("started", flush=True)
-    time.sleep(1)
+    go_on.wait()
+    return numpy.zeros((8, 8), numpy.uint8)
 synthetic.draw_labels = draw_slowly
 sys.argv = ["sizewise", "data", "synthetic"]
 from sizewise.cli.main import main
@@ -156,13 +159,16 @@ main()
 
 
 def test_ctrl_c_ends_with_130_and_does_not_wait_for_the_other_cases():
-    running = subprocess.Popen([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    """Those that were begun wait until this test has seen that the command was interrupted: nobody needs a clock."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    running = subprocess.Popen([sys.executable, "-c", SLOW], text=True, **pipes)
     assert running.stdout.readline() == "started\n"
-    time.sleep(0.2)
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=20)  # 260 cases of a second each, on a few threads, would take longer
+    assert running.stderr.readline() == "sizewise: interrupted.\n"
+    out, err = running.communicate(timeout=600)
     assert running.returncode == 130
     assert "Traceback" not in err
+    assert out.count("started") < 50  # of 260: those that threads had begun by then, and perhaps a few ahead
 
 
 def test_the_next_command_has_flags_that_train_knows(tmp_path, capsys, monkeypatch):

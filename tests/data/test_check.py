@@ -150,7 +150,7 @@ def test_an_image_without_a_mask_is_told_of_but_in_the_test_set():
 
 def test_several_threads_work_and_the_order_is_kept():
     seen = set()
-    barrier = threading.Barrier(3, timeout=10)  # passes only when three cases are read at once
+    barrier = threading.Barrier(3, timeout=600)  # passes only when three cases are read at once
 
     class Slow(Drawn):
         def target(self, case):

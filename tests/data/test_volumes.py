@@ -163,6 +163,25 @@ def test_damaged_files_are_named(case, damage):
         VolumeReader(values=(0, 1, 2)).image(case)
 
 
+def test_a_flipped_bit_of_a_compressed_volume_is_refused_or_changes_nothing(tmp_path):
+    """nibabel stops reading where the last voxel ends, and the checksum comes after it."""
+    path = tmp_path / "a.nii.gz"
+    nib.save(nib.Nifti1Image(np.random.default_rng(0).integers(0, 99, (6, 7, 8)).astype(np.int16), np.eye(4)), path)
+    whole, values = path.read_bytes(), read_volume(path)[0]
+    refused = 0
+    for bit in range(0, 8 * len(whole), 61):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            found = read_volume(path)[0]
+        except BadInput:
+            refused += 1
+        else:
+            assert np.array_equal(found, values), bit  # the name or the time in gzip's own header
+    assert refused > 50
+
+
 def test_missing_and_foreign_files_are_named(tmp_path, case):
     with pytest.raises(BadInput, match=r"gone\.nii\.gz' does not exist"):
         read_volume(tmp_path / "gone.nii.gz")

@@ -126,7 +126,7 @@ def test_names_are_known_without_the_libraries():
         "import sys; from sizewise.models.build import canonical_name, size_multiple; size_multiple('fpn-resnet50');"
         "print([name for name in ('monai', 'timm', 'torchvision', 'segmentation_models_pytorch') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
     assert done.stdout.strip() == "[]"
 
 

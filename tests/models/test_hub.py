@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 
 import pytest
 import torch
@@ -32,23 +31,23 @@ def test_the_mirror_that_the_user_named_is_asked(monkeypatch):
 def test_a_hub_that_listens_and_one_that_does_not(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
-        assert hub.is_reachable()
-    assert not hub.is_reachable()
+        assert hub.is_reachable(patience_s=600)
+    assert not hub.is_reachable(patience_s=600)
     monkeypatch.setattr(hub, "getproxies", lambda: {"https": "http://proxy.example"})
     assert hub.is_reachable()  # the proxy's business
 
 
 def test_a_name_server_that_does_not_answer_is_not_waited_for(monkeypatch):
-    answer = threading.Event()
+    answer, ended = threading.Event(), []
 
     def wait(*given, **named):
-        answer.wait(20)
+        answer.wait(600)
+        ended.append("it was waited for")
         raise OSError("no answer")
 
     monkeypatch.setattr(socket, "create_connection", wait)
-    began = time.monotonic()
     assert not hub.is_reachable(patience_s=0.1)
-    assert time.monotonic() - began < 10
+    assert ended == []
     answer.set()
 
 
@@ -58,11 +57,9 @@ def test_out_of_reach_the_cache_is_used_and_else_it_is_a_sentence_at_once(monkey
     monkeypatch.setenv("HF_ENDPOINT", NOBODY)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     arguments = {"spatial_dims": 2, "in_channels": 3, "out_channels": 2, "encoder_weights": "imagenet"}
-    began = time.monotonic()
     with pytest.raises(BadInput, match=r"not on this machine, and 127\.0\.0\.1 cannot be reached.*PATH.*none"):
         build_model("fpn-resnet18", **arguments)
-    assert time.monotonic() - began < 10  # the library alone: five retries, 23 s of waiting
-    assert "Retrying" not in caplog.text
+    assert "Retrying" not in caplog.text  # the library alone: five retries, 23 s of waiting
     assert not constants.HF_HUB_OFFLINE
 
     smp = import_smp()

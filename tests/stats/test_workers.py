@@ -110,8 +110,44 @@ def test_a_fork_gets_threads_of_its_own():
         "queue = context.Queue()\n"
         "loss_in_child(queue); queue.get()\n"
         "child = context.Process(target=loss_in_child, args=(queue,)); child.start()\n"
-        "print(queue.get(timeout=30)); child.join()\n"
+        "print(queue.get(timeout=600)); child.join()\n"
     )
-    result = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stderr
     assert float(result.stdout) == pytest.approx(math.log(3) + (2 / 3 + 1 / 3 + 1 / 3) / 3)
+
+
+def test_a_lock_that_was_held_while_forking_does_not_hang_the_child():
+    code = (
+        "import os, sys, torch\n"
+        "import sizewise.stats.workers as workers\n"
+        "torch.set_num_threads(2)\n"
+        "workers._lock.acquire()  # another thread of the parent has it just now\n"
+        "if os.fork() == 0:\n"
+        "    print(workers.map_chunks(lambda item, state: item + state, [1, 2, 3], lambda: 10), flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+    )
+    result = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=600)
+    assert result.stdout == "[11, 12, 13]\n", result.stderr
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_where_no_thread_can_be_started_the_work_is_done_all_the_same(monkeypatch, started):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from sizewise.stats import workers
+
+    class Full(ThreadPoolExecutor):
+        left = started
+
+        def submit(self, *given, **named):
+            self.left -= 1
+            if self.left < 0:
+                raise RuntimeError("can't start new thread")
+            return super().submit(*given, **named)
+
+    monkeypatch.setattr(workers, "_pool", lambda threads: Full(threads))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(workers, "can_use_one_core", lambda: True)
+    assert workers.map_chunks(lambda item, state: item + state, [1, 2, 3], lambda: 10) == [11, 12, 13]

@@ -125,7 +125,7 @@ def test_labels_and_scores_are_those_of_decide(data, finished, tmp_path):
     decide_run(data, finished, BOTH)
     config, dataset = read_config(finished), open_dataset(str(data))
     task = make_task(config, dataset, Split.from_json((finished / "split.json").read_text()))
-    preparation = Preparation.from_json((finished / "preparation.json").read_text())
+    preparation = Preparation.read(finished / "preparation.json")
     fabric = make_fabric(config, CPU)
     network = load_network(config, task, preparation, finished, fabric=fabric)
 
@@ -192,7 +192,7 @@ def test_the_temperature_of_other_weights_is_not_used(finished, data):
     decide_run(data, finished, (*BOTH, "iou"))
     assert json.loads((finished / "decision.json").read_text()) == kept
     (finished / "decision.json").write_text("{")
-    with pytest.raises(BadInput, match=r"decision.json cannot be read.*Remove it"):
+    with pytest.raises(BadInput, match=r"decision.json' .* cannot be read.*Remove it"):
         read_calibration(finished)
 
 
@@ -239,7 +239,7 @@ def test_a_full_disk_is_a_sentence(data, finished, monkeypatch):
     def full(*given):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(run_scores, "write_cases", full)
+    monkeypatch.setattr(run_scores, "write_complete", full)
     with pytest.raises(RunFailed, match=r"the disk of .* is full"):
         decide_run(data, finished, BOTH)
     assert is_finished(finished)

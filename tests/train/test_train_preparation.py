@@ -34,7 +34,7 @@ def test_photographs_stay_uint8_and_are_scaled_when_a_batch_is_taken():
         torch.testing.assert_close(scaled[channel], torch.tensor(expected, dtype=torch.float32))
 
 
-def test_ct_is_clipped_to_the_foregrounds_percentiles():
+def test_ct_is_clipped_to_the_foregrounds_percentiles(tmp_path):
     values = np.arange(-1000, 1000, dtype=np.float32).reshape(1, 40, 50)
     target = (values[0] >= 0).astype(np.uint8)  # 0 … 999 is foreground
     dataset = memory_dataset({"a": values}, {"a": target}, modality=("CT",))
@@ -47,7 +47,8 @@ def test_ct_is_clipped_to_the_foregrounds_percentiles():
     image = fitted.image(Image(values, (1.0, 1.0)))
     assert image.dtype == torch.float16
     assert float(image.min()) == pytest.approx((low - clipped.mean()) / clipped.std(), abs=2e-3)
-    assert Preparation.from_json(fitted.to_json()) == fitted
+    (tmp_path / "preparation.json").write_text(fitted.to_json())
+    assert Preparation.read(tmp_path / "preparation.json") == fitted
 
 
 def test_ignored_pixels_and_empty_masks_do_not_enter_the_percentiles():

@@ -233,6 +233,43 @@ def test_a_checkpoint_of_another_run_is_not_taken_for_this_one(data, tmp_path):
         train_tiny(data, tmp_path / "run", epochs=2, resume=True)
 
 
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def test_damaged_best_weights_come_from_the_state_where_it_has_them(data, whole, tmp_path, monkeypatch):
+    """Else the run says so before it goes on, not when the rest is trained."""
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr("sizewise.train.history.Board.add", lambda self, row: 1 / (2 - row["epoch"]))
+        with pytest.raises(ZeroDivisionError):
+            train_tiny(data, folder, **SETTINGS)
+    state = load_checkpoint(folder / "last.pt")
+    assert state["epoch"] == state["best_epoch"] == 1
+    flip(folder / "best.pt")
+    with pytest.raises(BadInput, match=r"best\.pt is damaged: the checksum of .* does not fit"):
+        load_checkpoint(folder / "best.pt")
+    train_tiny(data, folder, resume=True, **SETTINGS)
+    assert_same_result(folder, whole)
+    (folder / "cases.csv").unlink()
+    save_checkpoint(folder / "last.pt", load_checkpoint(folder / "last.pt") | {"best_epoch": 1})
+    flip(folder / "best.pt")
+    with pytest.raises(BadInput, match=r"best\.pt is damaged"):
+        train_tiny(data, folder, resume=True, **SETTINGS)
+
+
+def test_a_table_that_was_cut_short_is_scored_again(data, whole, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(whole, tmp_path / "run")
+    lines = (folder / "cases.csv").read_text().splitlines(keepends=True)
+    (folder / "cases.csv").write_text("".join(lines[:-3]))
+    train_tiny(data, folder, resume=True, **SETTINGS)
+    assert (folder / "cases.csv").read_bytes() == (whole / "cases.csv").read_bytes()
+
+
 def test_data_that_changed_since_the_run_began(data, tmp_path):
     import shutil
 

@@ -66,7 +66,7 @@ def test_folders_that_hold_something_else(tmp_path):
     with pytest.raises(BadInput, match=r"is no run folder: it has no config\.json"):
         read_config(tmp_path)
     (tmp_path / "config.json").write_text("[1]")
-    with pytest.raises(BadInput, match=r"config\.json cannot be read"):
+    with pytest.raises(BadInput, match=r"config\.json' cannot be read"):
         read_config(tmp_path)
 
 

@@ -85,6 +85,22 @@ def test_the_cache_is_not_decoded_again_and_a_damaged_entry_is(cache):
     assert_equal(load(dataset), fresh)
 
 
+def test_a_flipped_bit_anywhere_in_an_entry_is_found_and_the_entry_is_made_again(cache):
+    dataset = numbered_dataset([(8, 8), (6, 10)])
+    whole = load(dataset)  # in memory: what is mapped from the disk changes with it
+    load(dataset, keep_on_device="never")
+    (entry,) = cache.iterdir()
+    for file in sorted(entry.iterdir()):
+        content = file.read_bytes()
+        for place in (0, len(content) // 2, len(content) - 1):
+            damaged = bytearray(content)
+            damaged[place] ^= 1
+            file.write_bytes(damaged)
+            assert disk_store._read_index(entry) is None, (file.name, place)
+            assert_equal(load(dataset, keep_on_device="never"), whole)
+            assert disk_store._read_index(entry) is not None
+
+
 def test_abandoned_parts_are_removed_and_a_full_or_locked_disk_is_named(cache, monkeypatch):
     old, new = cache / ".partial-old", cache / ".partial-new"
     for folder in (old, new):

@@ -1,5 +1,7 @@
 """``sizewise COMMAND``: finds the command, prints errors as one sentence, and sets the exit code."""
 
+import errno
+import io
 import os
 import sys
 
@@ -10,6 +12,7 @@ def main() -> None:
     from sizewise.errors import BadInput, RunFailed
 
     ignore_pillow_warnings()
+    _refuse_odd_words()
     try:
         from sizewise.cli.commands import make_app
     except ModuleNotFoundError as error:
@@ -24,11 +27,43 @@ def main() -> None:
             raise
         print("sizewise: interrupted.", file=sys.stderr)
         sys.exit(130)
-    except (BadInput, RunFailed) as error:
+    except (BadInput, RunFailed, OSError, MemoryError) as error:
         if os.environ.get("SIZEWISE_DEBUG"):
             raise
-        print(f"sizewise: {error}", file=sys.stderr)
+        print(f"sizewise: {sentence(error)}", file=sys.stderr)
         sys.exit(2 if isinstance(error, BadInput) else 1)
+
+
+def sentence(error: BaseException) -> str:
+    """What the user reads. Disks fill up and lose their permissions while any file is written: one place says it.
+
+    >>> print(sentence(OSError(28, "No space left", "a.csv")))
+    'a.csv': No space left. Nothing that was saved before is lost; make room and repeat the command.
+    """
+    if isinstance(error, MemoryError):
+        return "out of memory. Ask for less at a time, or use a larger machine."
+    if not isinstance(error, OSError):
+        return str(error)
+    where = f"'{error.filename}': " if error.filename else ""
+    what_to_do = {
+        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room and repeat the command"),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "allow it and repeat the command"),
+        errno.EFBIG: "raise the largest size that files may have here (ulimit -f) and repeat the command",
+        errno.EMFILE: "raise the number of files that may be open (ulimit -n) and repeat the command",
+        errno.ENAMETOOLONG: "name a shorter path",
+    }.get(error.errno or 0, "repeat the command")
+    return f"{where}{error.strerror or error}. Nothing that was saved before is lost; {what_to_do}."
+
+
+def _refuse_odd_words() -> None:
+    """Words that no table or page can hold are refused before anything is done with them."""
+    for word in sys.argv[1:]:
+        if any("\ud800" <= letter <= "\udfff" for letter in word):
+            print(f"sizewise: the argument {word!a} is not UTF-8. Rename what it names.", file=sys.stderr)
+            sys.exit(2)
+    for stream in (sys.stdout, sys.stderr):  # a terminal of another encoding gets what it can show
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _was_interrupted(left: BaseException | None) -> bool:

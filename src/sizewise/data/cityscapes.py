@@ -26,6 +26,7 @@ from sizewise.data.open_options import OpenOptions, refuse_unused
 from sizewise.data.picture_reader import read_case_picture
 from sizewise.data.pictures import read_label_picture
 from sizewise.errors import BadInput
+from sizewise.outside_names import case_file
 
 NAME = "cityscapes"
 LAYOUT = "leftImg8bit/<train,val,test>/<city>/ and gtFine/<train,val,test>/<city>/"
@@ -69,7 +70,7 @@ class CityscapesReader(Reader):
     def write(self, labels: np.ndarray, case: Case, folder: Path) -> Path:
         """Write ``folder/<city>_<sequence>_<frame>.png`` with label ids in 8-bit grey, as the test server takes it."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{case.name}.png"
+        path = case_file(folder, case.name, ".png")
         Picture.fromarray(_TO_LABEL_ID[labels]).save(path)
         return path
 

@@ -54,6 +54,9 @@ class Reader(ABC):
     def target(self, case: Case) -> np.ndarray:
         """(*S) class ids of an integer dtype; multi-label: (C, *S) uint8, 1 inside the region."""
 
+    def check_size(self, case: Case) -> None:  # noqa: B027 readers of made-up images have nothing to check
+        """Raise BadInput where the target does not fit the image, as far as the headers of the files say it."""
+
     @abstractmethod
     def write(self, labels: np.ndarray, case: Case, folder: Path) -> Path:
         """Write a label map in the geometry of the case's image to ``folder``; returns the file, named by the case."""

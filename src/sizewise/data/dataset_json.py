@@ -1,50 +1,59 @@
 """The ``dataset.json`` that the decathlon, AMOS and nnU-Net put beside their volumes: read, and its mistakes named."""
 
-import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from sizewise.data.dataset import Case, Subset
 from sizewise.data.file_names import NIFTI_ENDINGS
 from sizewise.data.volumes import count_spatial_dims
 from sizewise.errors import BadInput
+from sizewise.json_files import read_json
+
+FILE = "dataset.json"
+LARGEST_LABEL = 65535  # what label maps of 16 bits hold
 
 
 def has_keys(path: Path, *keys: str) -> bool:
     """Whether the folder has a readable dataset.json with these keys. Never raises: recognising asks every layout."""
     try:
-        content = json.loads((path / "dataset.json").read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError):
+        content = read_dataset_json(path)
+    except BadInput:
         return False
-    return isinstance(content, dict) and all(key in content for key in keys)
+    return all(key in content for key in keys)
 
 
 def read_dataset_json(path: Path) -> dict[str, Any]:
     """The folder's dataset.json."""
-    file = path / "dataset.json"
-    try:
-        content = json.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise BadInput(f"'{file}' can't be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise BadInput(f"'{file}' is not valid JSON: {error}. Correct it or download it again.") from error
-    if not isinstance(content, dict):
-        raise BadInput(f"'{file}' holds a {type(content).__name__}. Wanted an object with labels and file lists.")
-    return content
+    return read_json(path / FILE, hint="Correct it or download it again; a folder that needs none is read without it.")
+
+
+def refuse_damaged(path: Path) -> None:
+    """Say what is wrong with a dataset.json that is there: read without it, its folder would be another data set."""
+    if (path / FILE).exists():
+        read_dataset_json(path)
 
 
 def labels_by_value(info: dict[str, Any], path: Path) -> dict[int, str]:
     """The decathlon's ``{"0": "background", "1": "liver"}`` by increasing value (JSON sorts "10" before "2")."""
     labels = info.get("labels")
     try:
-        table = {int(value): str(name) for value, name in labels.items()}  # type: ignore[union-attr]
+        table = {int(value): _text(name) for value, name in labels.items()}  # type: ignore[union-attr]
     except (AttributeError, TypeError, ValueError) as error:
         raise BadInput(
             f'\'{path / "dataset.json"}\': labels must be like {{"0": "background", "1": "liver"}}, got {labels!r}.'
         ) from error
+    if len(table) < len(labels or ()) or max(table, default=0) > LARGEST_LABEL:
+        raise BadInput(f"'{path / FILE}': labels must be different numbers up to {LARGEST_LABEL}, got {labels!r:.200}.")
     if len(table) < 2 or min(table) != 0:
         raise BadInput(f"'{path / 'dataset.json'}': labels must hold 0, the background, and one more, got {labels!r}.")
     return dict(sorted(table.items()))
+
+
+def _text(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError
+    return name
 
 
 def words_by_channel(table: Any) -> tuple[str, ...]:
@@ -66,7 +75,7 @@ def listed_cases(root: Path, info: dict[str, Any], key: str, *, subset: Subset) 
     cases = []
     for entry in entries:
         image, label = (entry.get("image"), entry.get("label")) if isinstance(entry, dict) else (entry, None)
-        if not isinstance(image, str) or not isinstance(label, str | None):
+        if not is_file_name(image) or not (label is None or is_file_name(label)):
             raise BadInput(
                 f"'{root / 'dataset.json'}': an entry of {key} must be like "
                 f'{{"image": "./imagesTr/a.nii.gz", "label": "./labelsTr/a.nii.gz"}}, got {entry!r}.'
@@ -78,13 +87,27 @@ def listed_cases(root: Path, info: dict[str, Any], key: str, *, subset: Subset) 
     return cases
 
 
+def is_file_name(word: object) -> TypeGuard[str]:
+    """Whether a list may name a file so: one that the operating system would not refuse."""
+    return isinstance(word, str) and bool(word.strip()) and "\0" not in word and _short(word) and _encodable(word)
+
+
+def _short(word: str) -> bool:
+    return len(word) < 4000 and all(len(part.encode(errors="replace")) <= 255 for part in word.split("/"))
+
+
+def _encodable(word: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
 def _channel_files(file: Path) -> tuple[Path, ...]:
     """The file itself, or CASE_0000, CASE_0001 … where there is none: nnU-Net's first version lists CASE alone."""
     if file.exists():
         return (file,)
     ending = file.name[len(stem_of(file)) :]
-    channels = sorted(file.parent.glob(f"{stem_of(file)}_[0-9][0-9][0-9][0-9]{ending}"))
-    return tuple(channels) or (file,)
+    numbered = re.compile(rf"{re.escape(stem_of(file))}_\d{{4}}{re.escape(ending)}")
+    beside = sorted(file.parent.iterdir()) if file.parent.is_dir() else []
+    return tuple(one for one in beside if numbered.fullmatch(one.name)) or (file,)
 
 
 def unique_names(cases: list[Case], path: Path) -> tuple[Case, ...]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sizewise.data.dataset_json import LARGEST_LABEL
 from sizewise.errors import BadInput
 
 
@@ -39,8 +40,13 @@ def read_labels(info: dict[str, Any], path: Path, *, merge: bool, ignore_index: 
     if "ignore" in table:
         if len(table["ignore"]) != 1:
             raise BadInput(f"'{file}': the label ignore must have one value, got {list(table['ignore'])}.")
-        ignore_index = table.pop("ignore")[0] if ignore_index is None else ignore_index
-        table.pop("ignore", None)
+        ignore_index = table["ignore"][0] if ignore_index is None else ignore_index
+        ignored = table.pop("ignore", (ignore_index,))[0]
+        if any(ignored in region for region in table.values()):
+            raise BadInput(
+                f"'{file}': the label ignore has the value {ignored}, which another label has too: "
+                f"{info.get('labels')!r}. Give it one of its own."
+            )
     values = tuple(sorted({value for region in table.values() for value in region}))
     if len(values) < 2 or values[0] != 0:
         raise BadInput(f"'{file}': labels must hold 0, the background, and one more, got {info.get('labels')!r}.")
@@ -65,7 +71,11 @@ def _regions(
         raise BadInput(f"'{file}': regions with ignored pixels are not supported. Merge the labels: `merge=True`.")
     foreground = {name: region for name, region in table.items() if region != (0,)}
     order = info.get("regions_class_order")
-    if not isinstance(order, list) or len(order) != len(foreground) or not all(isinstance(v, int) for v in order):
+    if (
+        not isinstance(order, list)
+        or len(order) != len(foreground)
+        or not all(type(v) is int and 0 <= v <= LARGEST_LABEL for v in order)
+    ):
         raise BadInput(
             f"'{file}': labels are {len(foreground)} regions, so regions_class_order must list as many values, "
             f"got {order!r}."
@@ -80,7 +90,9 @@ def _values_by_name(labels: Any, file: Path) -> dict[str, tuple[int, ...]]:
     table = {}
     for name, value in labels.items():
         region = tuple(value) if isinstance(value, list) else (value,)
-        if not region or not all(isinstance(part, int) and part >= 0 for part in region):
+        if not region or not all(type(part) is int and part >= 0 for part in region):  # a bool is no number
             raise BadInput(f"{wanted} Version 1 of nnU-Net had them the other way round.")
+        if max(region) > LARGEST_LABEL:
+            raise BadInput(f"'{file}': labels go up to {LARGEST_LABEL}, got {max(region)} for {name!r}.")
         table[name] = region
     return table

@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from sizewise.data.dataset import Case, Dataset, Reader, Subset
-from sizewise.data.dataset_json import first_spatial_dims, has_keys, read_dataset_json, unique_names, words_by_channel
+from sizewise.data.dataset_json import (
+    first_spatial_dims,
+    has_keys,
+    is_file_name,
+    read_dataset_json,
+    unique_names,
+    words_by_channel,
+)
 from sizewise.data.file_names import NIFTI_ENDINGS
 from sizewise.data.label_rule import LabelRule
 from sizewise.data.nnunet_labels import Labels, read_labels
@@ -48,6 +55,10 @@ def load(path: Path, *, options: OpenOptions) -> Dataset:
         raise BadInput(
             f"'{path / 'dataset.json'}': file_ending is {ending!r}. Wanted one of "
             f"{', '.join(NIFTI_ENDINGS + PICTURE_ENDINGS)}; convert other volumes to .nii.gz."
+        )
+    if not isinstance(info["channel_names"], dict) or not info["channel_names"]:
+        raise BadInput(
+            f'\'{path / "dataset.json"}\': channel_names must be like {{"0": "CT"}}, got {info["channel_names"]!r:.80}.'
         )
     words = words_by_channel(info["channel_names"])
     labels = read_labels(info, path, merge=options.merge, ignore_index=options.ignore_index)
@@ -91,15 +102,18 @@ def _in_folders(path: Path, which: str, ending: str, *, subset: Subset, has_targ
 def _listed(path: Path, info: dict[str, Any], subset: Subset) -> list[Case]:
     """The cases of dataset.json's own list, ``"dataset": {CASE: {"images": […], "label": …}}``, where it has one."""
     listed = info.get("dataset", {})
-    try:
-        return [
-            Case(name, tuple(path / image for image in entry["images"]), (path / entry["label"],), subset=subset)
-            for name, entry in sorted(listed.items())
-        ]
-    except (AttributeError, KeyError, TypeError) as error:
-        raise BadInput(
-            f'\'{path / "dataset.json"}\': dataset must be like {{CASE: {{"images": […], "label": …}}}}.'
-        ) from error
+    wanted = (
+        f'\'{path / "dataset.json"}\': dataset must be like {{CASE: {{"images": ["a.nii.gz"], "label": "b.nii.gz"}}}}'
+    )
+    if not isinstance(listed, dict):
+        raise BadInput(f"{wanted}, got {listed!r:.80}.")
+    cases = []
+    for name, entry in sorted(listed.items()):
+        images, label = (entry.get("images"), entry.get("label")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(images, list) or not images or not all(map(is_file_name, [*images, label])):
+            raise BadInput(f"{wanted}, got for {name!r:.80}: {entry!r:.80}.")
+        cases.append(Case(name, tuple(path / image for image in images), (path / str(label),), subset=subset))
+    return cases
 
 
 def _reader(

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from sizewise.errors import BadInput
 
+LARGEST_IGNORED = 32767  # label maps are read as 16 bits
+
 
 @dataclass(frozen=True)
 class OpenOptions:
@@ -31,6 +33,12 @@ class OpenOptions:
     modality: tuple[str, ...] = ()
     background: str = ""
     groups: str = ""
+
+    def __post_init__(self) -> None:
+        if self.ignore_index is not None and not abs(self.ignore_index) <= LARGEST_IGNORED:
+            raise BadInput(
+                f"`ignore_index` must lie between {-LARGEST_IGNORED} and {LARGEST_IGNORED}, got {self.ignore_index}."
+            )
 
 
 def refuse_unused(options: OpenOptions, *, where: str, used: tuple[str, ...]) -> None:

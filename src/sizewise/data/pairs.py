@@ -191,6 +191,7 @@ def find_cases(root: Path, *, where: str) -> tuple[tuple[Case, ...], list[str]]:
                     subset=subset,
                 )
             )
+    _refuse_one_name_twice(cases)
     if not pairs:
         raise BadInput(
             f"{where}: no mask in '{root}' has the name of an image. Images are called like "
@@ -198,6 +199,17 @@ def find_cases(root: Path, *, where: str) -> tuple[tuple[Case, ...], list[str]]:
         )
     notes = [f"Masks without an image: {len(orphans)}, such as '{min(orphans)}'."] if orphans else []
     return tuple(cases), notes
+
+
+def _refuse_one_name_twice(cases: list[Case]) -> None:
+    """``p/f.png`` and ``p_f.png`` would be one case: one of them would be used twice, the other never."""
+    seen: dict[str, Case] = {}
+    for case in cases:
+        if case.name in seen:
+            raise BadInput(
+                f"'{seen[case.name].images[0]}' and '{case.images[0]}' would both be the case {case.name}. Rename one."
+            )
+        seen[case.name] = case
 
 
 def _match(images: Iterable[str], masks: Iterable[str]) -> dict[str, str]:

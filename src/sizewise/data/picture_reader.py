@@ -10,6 +10,7 @@ from sizewise.data.dataset import Case, Image, Reader
 from sizewise.data.label_rule import LabelRule
 from sizewise.data.pictures import picture_size, read_picture, read_region, write_label_picture
 from sizewise.errors import BadInput
+from sizewise.outside_names import case_file, file_name
 
 
 @final
@@ -32,9 +33,12 @@ class PictureReader(Reader):
     def target(self, case: Case) -> np.ndarray:
         return self.rule.read(_only_mask(case))
 
+    def check_size(self, case: Case) -> None:
+        check_mask_size(case)
+
     def write(self, labels: np.ndarray, case: Case, folder: Path) -> Path:
         """Write ``folder/<case>.png``: class ids as the pixel values, with a palette that makes them visible."""
-        return write_label_picture(_fitting(labels, case), folder / f"{case.name}.png")
+        return write_label_picture(_fitting(labels, case), case_file(folder, case.name, ".png"))
 
 
 @final
@@ -73,6 +77,9 @@ class RegionReader(Reader):
             np.bitwise_or(into, region, out=into)
         return regions[0] if self.merge else regions
 
+    def check_size(self, case: Case) -> None:
+        check_mask_size(case)
+
     def write(self, labels: np.ndarray, case: Case, folder: Path) -> Path:
         """Write label maps named by the case.
 
@@ -80,11 +87,11 @@ class RegionReader(Reader):
         0 and 1 for each class, empty regions included; returns the first of them.
         """
         if self.merge:
-            return write_label_picture(_fitting(labels, case), folder / f"{case.name}.png")
+            return write_label_picture(_fitting(labels, case), case_file(folder, case.name, ".png"))
         if len(labels) != len(self.classes):
             raise ValueError(f"RegionReader.write: wanted {len(self.classes)} channels, got {labels.shape}.")
         paths = [
-            write_label_picture(_fitting(region, case), folder / name / f"{case.name}.png")
+            write_label_picture(_fitting(region, case), case_file(folder / file_name(name), case.name, ".png"))
             for name, region in zip(self.classes, labels, strict=True)
         ]
         return paths[0]
@@ -98,6 +105,17 @@ def read_case_picture(case: Case, channels: int) -> Image:
     if len(pixels) != channels:
         raise BadInput(f"'{case.images[0]}' is in colour, but the data set's other images are grey.")
     return Image(pixels, (1.0, 1.0))
+
+
+def check_mask_size(case: Case) -> None:
+    """Each mask has as many pixels as its image, by their headers."""
+    size = picture_size(case.images[0])
+    for path in case.target:
+        if path is not None and (found := picture_size(path)) != size:
+            raise BadInput(
+                f"case {case.name}: '{path}' has {found[0]}×{found[1]} pixels (height × width), but its image "
+                f"'{case.images[0]}' has {size[0]}×{size[1]}."
+            )
 
 
 def _only_mask(case: Case) -> Path:

@@ -35,6 +35,8 @@ _SWAPS_AXES = (5, 6, 7, 8)  # EXIF orientations that turn the picture on its sid
 def _opened(path: Path, *, decode: bool = True) -> Iterator[Image.Image]:
     """The decoded picture; whatever goes wrong becomes a BadInput that names the file."""
     try:
+        if path.exists() and not path.is_file():
+            raise BadInput(f"'{path}' is no file, but a folder, a pipe or a device. Remove it, or name another.")
         with Image.open(path) as image:
             if getattr(image, "n_frames", 1) > 1:
                 raise BadInput(

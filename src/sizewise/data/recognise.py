@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from sizewise.data.dataset import Dataset
+from sizewise.data.dataset_json import refuse_damaged
 from sizewise.data.open_options import OpenOptions
 from sizewise.data.subject_names import with_subjects
 from sizewise.errors import BadInput
+from sizewise.files import expanded
+from sizewise.outside_names import check_case_names, check_name
 
 # Modules, the most telling layout first. `LAYOUTS.insert(0, "my_package.my_layout")` adds one from outside.
 LAYOUTS = [
@@ -64,6 +67,10 @@ class Layout:
         """Open it, and group its cases by subject where the user or their names say how."""
         with _readable():
             dataset = self.module.load(self.path, options=replace(options, groups=""))
+            check_case_names((case.name for case in dataset.cases), where=f"'{self.path}'")
+            check_name(dataset.name, what=f"'{self.path}': the data set")
+            for name in dataset.classes:
+                check_name(name, what=f"'{self.path}': the class")
             dataset = with_subjects(dataset, options.groups, may_guess=self.module.NAME in GENERAL)
         return with_background(dataset, options.background)
 
@@ -113,7 +120,7 @@ def find_layout(path: str | Path, *, name: str = "") -> Layout:
     """Recognise the data set at ``path`` without opening it; ``name`` forces a layout."""
     if str(path) in SYNTHETIC or name in SYNTHETIC:
         return Layout(name or str(path), Path(name or path), _module("sizewise.data.synthetic"))
-    root = Path(path).expanduser()
+    root = expanded(path)
     if not root.exists():
         meant = _closest(str(path), SYNTHETIC)
         raise BadInput(f"There is no folder '{path}'. Wanted a data set's folder, or synthetic.{meant}")
@@ -124,6 +131,7 @@ def find_layout(path: str | Path, *, name: str = "") -> Layout:
         if name:
             return Layout(name, _inside(root, modules), _named(name, modules))
         for folder in dict.fromkeys((root, _inside(root, modules))):  # archives often unpack to a folder in a folder
+            refuse_damaged(folder)
             for module in modules:
                 if module.recognise(folder):
                     return Layout(module.NAME, folder, module)
@@ -136,6 +144,8 @@ def _readable() -> Iterator[None]:
         yield
     except PermissionError as error:
         raise BadInput(f"'{error.filename}' may not be read: permission denied.") from error
+    except OSError as error:
+        raise BadInput(f"'{error.filename}' cannot be read: {error.strerror or error}.") from error
 
 
 def _module(name: str) -> LayoutModule:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sizewise.data.check import CaseSizes
 from sizewise.data.dataset import Dataset
+from sizewise.outside_names import written_cell
 from sizewise.wording import counted
 
 if TYPE_CHECKING:
@@ -119,7 +120,15 @@ def write_sizes(dataset: Dataset, sizes: Sequence[CaseSizes], path: Path) -> Non
         for size in sizes:
             named = zip(dataset.classes, size.counts, strict=True)
             for label, (name, count) in enumerate(named, start=dataset.first_id):
-                writer.writerow([size.case, label, name, count, f"{count / size.valid:.6g}" if size.valid else ""])
+                writer.writerow(
+                    [
+                        written_cell(size.case),
+                        label,
+                        written_cell(name),
+                        count,
+                        f"{count / size.valid:.6g}" if size.valid else "",
+                    ]
+                )
 
 
 def plot_sizes(dataset: Dataset, sizes: Sequence[CaseSizes]) -> "Figure":

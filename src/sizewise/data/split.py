@@ -17,10 +17,12 @@ score memory (Bernal et al. 2015, https://doi.org/10.1016/j.compmedimag.2015.02.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 
 from sizewise.data.dataset import Case, Dataset, Subset
 from sizewise.data.split_draw import deal, group_cases, take
 from sizewise.errors import BadInput
+from sizewise.json_files import check_kinds, read_json
 from sizewise.wording import counted
 
 ENOUGH_GROUPS = 10  # below this the statistics of a study say nothing
@@ -56,6 +58,13 @@ class Split:
             twice = sorted({name for name in names if names.count(name) > 1})
             raise BadInput(f"split: cases are named more than once: {', '.join(twice[:8])}.")
         return Split(**lists)
+
+    @staticmethod
+    def read(path: Path) -> "Split":
+        """What ``to_json`` wrote to a file."""
+        content = read_json(path)
+        check_kinds(content, {field.name: list for field in fields(Split)}, path)
+        return Split.from_json(json.dumps(content))
 
 
 def split_cases(

@@ -1,8 +1,10 @@
 """NIfTI volumes: decoded with their spacing, checked against their label maps, written back in the same geometry."""
 
 import gzip
+import struct
 import zlib
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -15,12 +17,17 @@ from sizewise.data.dataset import Case, Image, Reader
 from sizewise.data.file_names import NIFTI_ENDINGS
 from sizewise.data.label_volume import write_label_volume
 from sizewise.errors import BadInput
+from sizewise.outside_names import case_file
 
+FARTHEST_MM = 1e6  # between neighbours
 _UNKNOWN = -32768  # no class has this id
 _AS_STORED = np.array([[0, 1], [1, 1], [2, 1]])  # every axis stays, none is flipped
 
 # What a truncated, garbled or mislabelled file makes nibabel and zlib raise (BadGzipFile is an OSError).
-_UNREADABLE = (ImageFileError, HeaderDataError, OSError, EOFError, ValueError, zlib.error, gzip.BadGzipFile)
+_UNREADABLE = (
+    ImageFileError, HeaderDataError, OSError, EOFError, ValueError, OverflowError, MemoryError, KeyError, TypeError,
+    AttributeError, zlib.error, gzip.BadGzipFile, struct.error, np.linalg.LinAlgError,
+)  # fmt: skip
 
 
 def read_volume(path: Path) -> tuple[np.ndarray, tuple[float, ...], np.ndarray]:
@@ -30,7 +37,7 @@ def read_volume(path: Path) -> tuple[np.ndarray, tuple[float, ...], np.ndarray]:
     """
     image = open_volume(path)
     try:
-        array = np.asanyarray(image.dataobj)
+        array = _decoded(image, path)
     except _UNREADABLE as error:
         raise BadInput(
             f"'{path}' is truncated or damaged: {_first_line(error)} Copy or download this file again."
@@ -42,6 +49,24 @@ def read_volume(path: Path) -> tuple[np.ndarray, tuple[float, ...], np.ndarray]:
     return array, spacing_of(image), image.affine
 
 
+def _decoded(image: Any, path: Path) -> np.ndarray:
+    """The values of an opened file, of which a compressed one is read to its end, where its checksum is.
+
+    Left to nibabel, a flipped bit would be another value: it stops reading where the last voxel ends. And a header that
+    promises more than the file has would get the memory for it first.
+    """
+    header = image.header
+    wanted = int(image.dataobj.offset) + prod(map(int, image.shape)) * int(header.get_data_dtype().itemsize)
+    if path.name.lower().endswith(".gz"):
+        whole = gzip.decompress(path.read_bytes())
+        if len(whole) < wanted:
+            raise EOFError(f"its header promises {wanted} bytes, and it has {len(whole)}")
+        image = type(image).from_bytes(whole)
+    elif path.stat().st_size < wanted:
+        raise EOFError(f"its header promises {wanted} bytes, and it has {path.stat().st_size}")
+    return np.asanyarray(image.dataobj)
+
+
 def open_volume(path: Path) -> Any:
     """The file's header; its values are not read yet."""
     if not path.is_file():
@@ -49,7 +74,12 @@ def open_volume(path: Path) -> Any:
     if not path.name.lower().endswith(NIFTI_ENDINGS):
         raise BadInput(f"'{path}' is not a NIfTI file. Wanted a name that ends with .nii.gz or .nii.")
     try:
-        return nib.load(path)
+        image: Any = nib.load(path)
+        if min(image.shape, default=0) < 1:
+            raise HeaderDataError(f"its header says that it has the shape {image.shape}")
+        if max(map(float, image.header.get_zooms()[:3]), default=1.0) > FARTHEST_MM:
+            raise HeaderDataError(f"its header says that its voxels are {image.header.get_zooms()[:3]} mm apart")
+        return image
     except PermissionError as error:
         raise BadInput(f"'{path}' may not be read: permission denied.") from error
     except _UNREADABLE as error:
@@ -139,11 +169,17 @@ class VolumeReader(Reader):
         turned = _turned(labels, self._turn(affine))
         return self._to_classes(np.ascontiguousarray(turned), path)
 
+    def check_size(self, case: Case) -> None:
+        path = next((one for one in case.target if one is not None), None)
+        if path is not None:
+            label_map = open_volume(path)
+            self._check_geometry(case, label_map.shape[: self.spatial_dims], label_map.affine, path)
+
     def write(self, labels: np.ndarray, case: Case, folder: Path) -> Path:
         image = open_volume(case.images[0])
         shape = image.shape[: self.spatial_dims] + (1,) * (self.spatial_dims == 2 and len(image.shape) > 2)
         data = _turned(self._to_values(np.asarray(labels)), self._turn_back(image.affine)).reshape(shape)
-        return write_label_volume(data, folder / f"{case.name}.nii.gz", like=image)
+        return write_label_volume(data, case_file(folder, case.name, ".nii.gz"), like=image)
 
     def as_stored(self, channels: np.ndarray, case: Case) -> np.ndarray:
         turn = self._turn_back(open_volume(case.images[0]).affine)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sizewise.data.file_names import is_volume
+from sizewise.data.volumes import FARTHEST_MM
 from sizewise.errors import BadInput
 from sizewise.evaluate.label_pair import WHITE, read_pair
 from sizewise.evaluate.matching import Pair, match_folders
@@ -177,10 +178,14 @@ def _checked_settings(
         raise BadInput(f"`nsd_tolerance` must be a number >= 0, in mm, got {nsd_tolerance}.")
     if len(spacing) != 2 or not all(math.isfinite(step) and step > 0 for step in spacing):
         raise BadInput(f"`spacing` must be two numbers > 0, of rows and columns in mm, got {tuple(spacing)}.")
+    if not all(1 / FARTHEST_MM <= step <= FARTHEST_MM for step in spacing):
+        raise BadInput(f"`spacing` must lie between {1 / FARTHEST_MM:g} and {FARTHEST_MM:g} mm, got {tuple(spacing)}.")
     if classes is not None and (not classes or min(classes) < 0 or len(set(classes)) < len(classes)):
         raise BadInput(f"`classes` must be different ids >= 0, got {list(classes)}.")
     if classes is not None and ignore_index in classes:
         raise BadInput(f"`ignore_index={ignore_index}` is among the `classes`; it can be one or the other.")
+    if ignore_index is not None and not abs(ignore_index) < 2**31:
+        raise BadInput(f"`ignore_index` must be a value that label maps can hold, got {ignore_index}.")
     if background not in ("0", "none"):
         raise BadInput(f"`background` must be 0 or none, got {background!r}.")
     if background == "none" and classes is not None and 0 not in classes:

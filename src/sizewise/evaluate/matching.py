@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sizewise.data.file_names import PICTURE_ENDINGS, is_picture, is_volume, stem
 from sizewise.errors import BadInput
+from sizewise.outside_names import check_case_names
 from sizewise.wording import counted
 
 _NAMED = 8  # files in a message before it says "and more"
@@ -69,6 +70,7 @@ def _label_maps(folder: Path, argument: str) -> dict[str, Path]:
     if twice := [paths for paths in found.values() if len(paths) > 1]:
         names = ", ".join(f"'{path.name}'" for path in twice[0])
         raise BadInput(f"`{argument}` '{folder}' has {names} for one case. Keep one file for each stem.")
+    check_case_names(found, where=f"`{argument}` '{folder}'")
     return {name: paths[0] for name, paths in found.items()}
 
 

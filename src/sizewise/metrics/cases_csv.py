@@ -2,21 +2,28 @@
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from sizewise.checksums import check_intact, is_intact, replacing_checked
 from sizewise.errors import BadInput
 from sizewise.files import replacing
 from sizewise.metrics.case import RegionScore
 from sizewise.metrics.component_matches import size_thirds
 from sizewise.metrics.overlap import pool
 from sizewise.metrics.registry import METRICS, POOLED
+from sizewise.outside_names import read_cell, written_cell
 
 RUN_COLUMNS = ("run", "data", "model", "loss", "weight", "seed", "decision")
 COLUMNS = (*RUN_COLUMNS, "case", "class", "metric", "value")
 POOLED_CASE = "all"
 ARGMAX = "argmax"  # how labels were decided where a table does not say: those of earlier versions have no such column
+_HINTS = {
+    "cases.csv": "Resuming the run, or repeating the command that made it, scores the cases again.",
+    "results.csv": "Repeating the command that made the study joins its runs again.",
+}
 _BEFORE_DECISIONS = tuple(name for name in COLUMNS if name != "decision")
 
 
@@ -108,12 +115,17 @@ def write_cases(path: Path, rows: Iterable[Row]) -> None:
     ...     print(path.read_text().splitlines()[1], read_cases(path)[0].value)
     ,,,RCE,,,,a,1,dsc,0.1 0.1
     """
-    _write(path, (row.cells() for row in rows))
+    _write(path, (row.cells() for row in rows), replacing)
+
+
+def write_complete(path: Path, rows: Iterable[Row]) -> None:
+    """The same with a checksum beside it, for tables whose presence means that a run or a study is complete."""
+    _write(path, (row.cells() for row in rows), replacing_checked)
 
 
 def join_cases(path: Path, tables: Iterable[Path]) -> None:
-    """Write the lines of all tables to ``path``, one table after the other."""
-    _write(path, (cells for table in tables for _, cells in table_lines(table)))
+    """Write the lines of all tables to ``path``, one table after the other, with a checksum."""
+    _write(path, (cells for table in tables for _, cells in table_lines(table)), replacing_checked)
 
 
 def check_writable(path: Path) -> None:
@@ -121,6 +133,8 @@ def check_writable(path: Path) -> None:
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if path.is_dir() or not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise BadInput(f"cannot write '{path}'. Name another `folder`.")
+    if not is_intact(path) and not (path.parent / "config.json").exists():
+        return  # a table of scores that was damaged since is made again
     if path.exists() and any(row.of.run for row in read_cases(path)):
         raise BadInput(f"'{path}' holds the scores of a training run and is not overwritten. Name another `folder`.")
 
@@ -141,7 +155,9 @@ def table_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
     Tables of earlier versions, without a column for the decision, are read as ``argmax``.
     """
+    check_intact(path, hint=_HINTS.get(path.name, ""))
     try:
+        _refuse_half_a_line(path)
         with path.open(newline="", encoding="utf-8") as file:
             lines = csv.reader(file)
             header = tuple(next(lines, ()))
@@ -151,17 +167,31 @@ def table_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
                 )
             at = COLUMNS.index("decision")
             for cells in lines:
-                yield lines.line_num, cells if header == COLUMNS else [*cells[:at], ARGMAX, *cells[at:]]
+                words = list(map(read_cell, cells))
+                yield lines.line_num, words if header == COLUMNS else [*words[:at], ARGMAX, *words[at:]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"cannot read '{path}': {error}.") from error
 
 
-def _write(path: Path, lines: Iterable[Sequence[str]]) -> None:
+def _refuse_half_a_line(path: Path) -> None:
+    """A last number that was cut short is a number too."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        if size and file.read(1) != b"\n":
+            raise BadInput(
+                f"'{path}' ends in the middle of a line: it was cut short. Copy it again; if it is complete, add a "
+                "line break at its end."
+            )
+
+
+def _write(path: Path, lines: Iterable[Sequence[str]], replace: Callable[[Path], AbstractContextManager[Path]]) -> None:
+    last = len(COLUMNS) - 1  # a number, which may begin with a minus
     try:
-        with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        with replace(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
-            writer.writerows(lines)
+            writer.writerows([*map(written_cell, cells[:last]), *cells[last:]] for cells in lines)
     except OSError as error:
         raise BadInput(f"cannot write '{path}': {error.strerror or error}.") from error
 

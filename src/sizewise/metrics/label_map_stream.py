@@ -1,9 +1,7 @@
 """Scores of label maps that a network just made, beside the device that makes the next ones."""
 
 import itertools
-import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +9,7 @@ import numpy as np
 
 from sizewise.metrics.case import RegionScore, score_case, score_channels
 from sizewise.metrics.cases_csv import ARGMAX
-from sizewise.parallel import available_cores, live_and_die_with_parent, map_ahead
+from sizewise.parallel import available_cores, ctrl_c_waits, map_ahead, worker_pool
 
 WORTH_A_POOL = 200_000_000  # pixels times classes: less is scored in the time that starting processes takes
 
@@ -84,14 +82,13 @@ def score_label_maps(
         yield from map_ahead(lambda one: (one.named(), _score(one, *options)), everyone, threads=jobs)
         return
     # spawned: the parent holds a device and threads, which a fork would not survive
-    spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, expected), spawn, initializer=live_and_die_with_parent)
-    try:
-        waiting = [(one.named(), pool.submit(_score, one, *options)) for one in everyone]
+    with worker_pool(min(jobs, expected), "spawn") as pool:
+        waiting = []
+        for one in everyone:
+            with ctrl_c_waits():  # spawned with the first of them
+                waiting.append((one.named(), pool.submit(_score, one, *options)))
         for named, future in waiting:
             yield named, future.result()
-    finally:  # after Ctrl-C nobody waits for cases that have not begun
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _score(

@@ -150,7 +150,12 @@ def _users_own(place: str, spatial_dims: int, in_channels: int, out_channels: in
     build = _imported(place)
     if not callable(build):
         raise BadInput(f"model {place}: wanted a function that makes a network, got {type(build).__name__}.")
-    made = build(spatial_dims=spatial_dims, in_channels=in_channels, out_channels=out_channels)
+    try:
+        made = build(spatial_dims=spatial_dims, in_channels=in_channels, out_channels=out_channels)
+    except TypeError as error:
+        raise BadInput(
+            f"model {place}: it is called with spatial_dims, in_channels and out_channels, and answers: {error}."
+        ) from error
     if not isinstance(made, nn.Module):
         raise BadInput(f"model {place}: it must return an nn.Module, got {type(made).__name__}.")
     return made

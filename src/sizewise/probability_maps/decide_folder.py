@@ -13,6 +13,7 @@ from sizewise.data.pictures import write_label_picture
 from sizewise.decisions.decide import decide
 from sizewise.decisions.rule import METRICS
 from sizewise.errors import BadInput, RunFailed
+from sizewise.outside_names import case_file
 from sizewise.probability_maps.fit_folder import fit_folder
 from sizewise.probability_maps.probability_files import find_probabilities
 from sizewise.probability_maps.read_probabilities import ProbabilityMap, read_probabilities
@@ -151,8 +152,8 @@ def _write(labels: np.ndarray, given: ProbabilityMap, case: str, out: Path) -> l
         maps = {out: next(iter(maps.values()))}
     dtype = np.uint8 if labels.max(initial=0) < 256 else np.uint16
     return [
-        write_label_picture(one.astype(dtype), folder / f"{case}.png")
+        write_label_picture(one.astype(dtype), case_file(folder, case, ".png"))
         if given.is_picture
-        else write_label_volume(one.astype(dtype), folder / f"{case}.nii.gz", like=given.like)
+        else write_label_volume(one.astype(dtype), case_file(folder, case, ".nii.gz"), like=given.like)
         for folder, one in maps.items()
     ]

@@ -17,6 +17,7 @@ from pathlib import Path
 from sizewise.data.file_names import is_volume, stem
 from sizewise.data.volumes import open_volume
 from sizewise.errors import BadInput
+from sizewise.outside_names import check_case_names
 
 ARRAYS = (".npz", ".npy")
 WANTED = "CASE.npz of nnU-Net, CASE.npy with the classes first, or NIfTI with the classes last"
@@ -63,4 +64,5 @@ def find_probabilities(folder: Path, argument: str) -> list[ProbabilityFile]:
         if any(is_volume(path) for path in files):
             hint = " The NIfTI files there have no axis of classes: they are label maps or images."
         raise BadInput(f"`{argument}` '{folder}' has no probabilities. Wanted {WANTED}.{hint}")
+    check_case_names((one.case for one in found), where=f"`{argument}` '{folder}'")
     return found

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sizewise.outside_names import written_cell
+
 Rank = Literal["", "best", "second"]
 
 
@@ -121,9 +123,20 @@ def to_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerow(map(_cell, columns))
+    writer.writerows(map(_cell, row) for row in rows)
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Words that a spreadsheet would take for a formula get an apostrophe; numbers stay, those below 0 too."""
+    if not isinstance(value, str):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return written_cell(value)
+    return value
 
 
 def markdown_text(text: str) -> str:

@@ -2,6 +2,8 @@
 
 import base64
 import io
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,9 +123,9 @@ def _case_count(scores: Scores, setting: int) -> int:
 def read_overlay(path: Path) -> Overlay:
     """Read a saved picture; raises BadInput where it is not one."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             overlay = Overlay(*(np.asarray(arrays[name]) for name in ("image", "target", "predicted")))
-    except (OSError, KeyError, ValueError, EOFError) as error:
+    except (OSError, KeyError, ValueError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise BadInput(f"report: '{path}' is no overlay (image, target and predicted): {error}.") from error
     if overlay.image.ndim != 3 or overlay.image.shape[2] != 3 or overlay.image.dtype != np.uint8:
         raise BadInput(

@@ -9,7 +9,9 @@ from sizewise.data.case_groups import groups_by
 from sizewise.errors import BadInput
 from sizewise.evaluate.folders import evaluate_folders
 from sizewise.files import write_whole
-from sizewise.metrics.cases_csv import POOLED_CASE, Row, RunColumns, write_cases
+from sizewise.json_files import read_json
+from sizewise.metrics.cases_csv import POOLED_CASE, Row, RunColumns, write_complete
+from sizewise.outside_names import check_name
 
 Key = tuple[str, int]  # the name of a model, and which of its training runs
 
@@ -57,6 +59,8 @@ def write_label_map_study(
         groups: a pattern, or a CSV, that gives each case its group; groups are then what the statistics resample.
         command: the command line, for the report.
     """
+    for name in predictions:
+        check_name(name, what="report: the model")
     _refuse_other_study(out)
     if reference and reference not in predictions:
         raise BadInput(f"report: the reference must be one of {', '.join(predictions)}, got '{reference}'.")
@@ -76,7 +80,7 @@ def write_label_map_study(
         "nsd_tolerance": scoring.nsd_tolerance,
         "commands": [command] if command else [],
     }
-    write_cases(out / "results.csv", named)
+    write_complete(out / "results.csv", named)
     write_whole(out / "groups.json", json.dumps(together, ensure_ascii=False))
     write_whole(out / "study.json", json.dumps(study, indent=1, ensure_ascii=False))
     return out
@@ -104,8 +108,8 @@ def _refuse_other_study(out: Path) -> None:
             raise BadInput(f"report: '{out}' holds a results.csv that is not of this report. Name another `out`.")
         return
     try:
-        source = json.loads(path.read_text(encoding="utf-8")).get("source")
-    except (OSError, ValueError, AttributeError):
+        source = read_json(path).get("source")
+    except BadInput:
         source = None
     if source != LABEL_MAPS:
         raise BadInput(f"report: '{out}' holds a study of trained runs and is not overwritten. Name another `out`.")

@@ -1,6 +1,5 @@
 """A study as it lies on disk: its settings and its run folders. Scores are in ``scores``."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from sizewise.errors import BadInput
+from sizewise.json_files import read_json
 from sizewise.metrics.arms import loss_cell
 from sizewise.metrics.cases_csv import RUN_COLUMNS, RunColumns, table_lines
 from sizewise.train.history import read_history
@@ -58,16 +58,13 @@ def read_study_json(study: Path) -> dict[str, Any]:
             f"report: '{study}' holds no study.json. Name the folder of a study, or give label maps: `predictions` and "
             "`targets`."
         )
-    content = _json(path)
-    if not isinstance(content, dict):
-        raise BadInput(f"report: '{path}' must hold an object with the study's settings.")
-    return content
+    return _json(path)
 
 
 def read_groups(study: Path) -> dict[str, dict[str, str]]:
     """By data set, the group of each case (a patient, a video), from groups.json; empty where there is none."""
     content = _json(study / "groups.json", missing={})
-    if not isinstance(content, dict) or not all(isinstance(one, dict) for one in content.values()):
+    if not all(isinstance(one, dict) for one in content.values()):
         raise BadInput(
             f"report: '{study / 'groups.json'}' must hold an object of data sets, each with cases and groups."
         )
@@ -157,9 +154,6 @@ def class_names(problem: Mapping[str, Any]) -> dict[int, str]:
 
 
 def _json(path: Path, *, missing: Any = None) -> Any:
-    if missing is not None and not path.is_file():
+    if missing is not None and not path.exists():
         return missing
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise BadInput(f"report: '{path}' cannot be read: {error}.") from error
+    return read_json(path)

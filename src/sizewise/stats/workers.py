@@ -21,7 +21,18 @@ Result = TypeVar("Result")
 State = TypeVar("State")
 
 _lock = threading.Lock()
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}  # by process and number of threads: a fork has no threads
+_pools: dict[int, ThreadPoolExecutor] = {}  # by number of threads
+
+
+def _forget_parent() -> None:
+    """A fork has none of its parent's threads, and perhaps a lock that one of them held and nobody will open."""
+    global _lock
+    _lock = threading.Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)
 
 
 def map_chunks(
@@ -53,7 +64,13 @@ def map_chunks(
                     return
 
     pool = _pool(torch.get_num_threads())
-    running: list[Future[None]] = [pool.submit(take_items) for _ in range(threads)]
+    running: list[Future[None]] = []
+    try:
+        for _ in range(threads):
+            running.append(pool.submit(take_items))
+    except RuntimeError:  # no thread can be started: those that are there share the work, or this one does it all
+        if not running:
+            take_items()
     for one in running:
         one.result()
     if errors:
@@ -63,8 +80,7 @@ def map_chunks(
 
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Threads in which torch's own operations run on one core each."""
-    key = (os.getpid(), threads)
     with _lock:
-        if key not in _pools:
-            _pools[key] = single_core_threads(threads)
-        return _pools[key]
+        if threads not in _pools:
+            _pools[threads] = single_core_threads(threads)
+        return _pools[threads]

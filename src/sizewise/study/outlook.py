@@ -1,6 +1,6 @@
 """What a study can show, before it is run: its units, the smallest difference within its reach, and what would help."""
 
-import json
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ import numpy as np
 from sizewise.data.case_groups import count_groups
 from sizewise.data.dataset import Dataset
 from sizewise.errors import BadInput
+from sizewise.json_files import check_kinds, read_json
 from sizewise.study.grid import PlannedRun
 from sizewise.study.results import read_results
 from sizewise.study.row_labels import label_rows
@@ -174,5 +175,10 @@ def _seconds(done: Sequence[Path]) -> float | None:
 
 
 def _memory(done: Sequence[Path]) -> list[float]:
-    files = [one / "cost.json" for one in done]
-    return [float(json.loads(file.read_text()).get("peak_memory_mib", 0)) for file in files if file.exists()]
+    found = []
+    for file in (one / "cost.json" for one in done):
+        with contextlib.suppress(BadInput):  # an outlook can do without
+            cost = {"peak_memory_mib": 0} | read_json(file)
+            check_kinds(cost, {"peak_memory_mib": float}, file)
+            found.append(float(cost["peak_memory_mib"]))
+    return found

@@ -8,6 +8,7 @@ from typing import Any
 from sizewise.errors import BadInput
 from sizewise.metrics.cases_csv import ARGMAX
 
+MOST_SEEDS = 1000
 LISTS = ("data", "models", "losses", "weights", "temperatures", "seeds", "decisions")
 
 
@@ -84,6 +85,28 @@ class StudyConfig:
         return StudyConfig(**both, reference=other.reference or self.reference, settings=self.settings)
 
 
+def first_seeds(number: int) -> tuple[int, ...]:
+    """0, 1, …: so many seeds.
+
+    >>> first_seeds(3)
+    (0, 1, 2)
+    """
+    if number > MOST_SEEDS:
+        raise BadInput(f"`seeds` must be at most {MOST_SEEDS}, got {number}. A list with commas names them one by one.")
+    return tuple(range(number))
+
+
+def _items(name: str, value: Any, path: Path) -> tuple[Any, ...]:
+    """The items of a list, or the one that stands for it: numbers or words, as the list has them."""
+    items = value if isinstance(value, list) else [value]
+    kind: Any = int | float if name in ("weights", "temperatures", "seeds") else str
+    for item in items:
+        if not isinstance(item, kind | str) or isinstance(item, bool):
+            words = "words" if kind is str else "numbers"
+            raise BadInput(f"'{path}': {name} must be {words}, as a list or one of them, got {str(item)[:80]!r}.")
+    return tuple(items)
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     r"""The study in a YAML file: the names of StudyConfig, with ``settings`` as a mapping.
 
@@ -97,11 +120,11 @@ def read_yaml(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"'{path}' can't be read: {error.strerror}.") from error
-    except yaml.YAMLError as error:
-        raise BadInput(f"'{path}' is not valid YAML: {error}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise BadInput(f"'{path}' is not valid YAML in UTF-8: {error}") from error
     known = [field.name for field in fields(StudyConfig)]
     if not isinstance(content, dict) or set(content) - set(known):
         strange = (
@@ -111,9 +134,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in content.items():
         if name == "seeds" and str(value).isdecimal():
-            value = list(range(int(value)))
+            value = list(first_seeds(int(value)))
         if name in LISTS:
-            values[name] = tuple(value) if isinstance(value, list) else (value,)
+            values[name] = _items(name, value, path)
         elif name == "settings":
             if not isinstance(value or {}, dict):
                 raise BadInput(f"'{path}': settings must be lines of NAME: VALUE, as epochs: 20, got {value!r}.")

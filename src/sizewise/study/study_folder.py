@@ -8,7 +8,7 @@
 | groups.json | the group of each case (a patient, a video), where known |
 | results.csv | the cases of all finished runs, in the order of the study |
 | report.html, … | made from the above |
-| study.lock | held while study.json is changed, so that two processes can add to a study at once |
+| study.lock | held while one of these is written, so that two processes can add to a study at once |
 """
 
 import contextlib
@@ -16,17 +16,19 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sizewise.errors import BadInput
-from sizewise.files import write_whole
+from sizewise.files import PARTIAL, write_whole
+from sizewise.json_files import check_kinds, read_json
 from sizewise.metrics.cases_csv import ARGMAX, join_cases
 from sizewise.study.grid import PlannedRun
-from sizewise.study.study_config import StudyConfig
+from sizewise.study.study_config import LISTS, StudyConfig
 from sizewise.train.history import read_history
 from sizewise.train.run_folder import is_finished
 
 LOCK = "study.lock"
+LOCKED = ("study.json", "groups.json", "results.csv", "checksums.json")  # written while it is held
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def open_study(folder: Path, config: StudyConfig, *, command: str, threads: int 
         commands, before = [command], None
         if path.exists():
             config = read_study(folder).joined(config)
-            before = json.loads(path.read_text())
+            before = read_study_content(path)
             commands = [*before.get("commands", []), command]
         content = json.loads(config.to_json())
         content |= {"name": folder.resolve().name, "commands": list(dict.fromkeys(commands))}
@@ -85,6 +87,9 @@ def _alone(folder: Path) -> Iterator[None]:
 
     with open(folder / LOCK, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        for name in LOCKED:  # left by a process that was killed while it wrote: nobody else does now
+            for one in folder.glob(f"{PARTIAL}*-{name}"):
+                one.unlink(missing_ok=True)
         yield
 
 
@@ -93,30 +98,62 @@ def read_study(folder: Path) -> StudyConfig:
     path = folder / "study.json"
     if not path.exists():
         raise BadInput(f"'{folder}' is no study: it has no study.json. Comparing losses makes one.")
-    try:
-        return StudyConfig.from_json(path.read_text())
-    except (json.JSONDecodeError, TypeError) as error:
-        raise BadInput(f"'{path}' cannot be read: {error}.") from error
+    content = read_study_content(path)
+    return StudyConfig.from_json(json.dumps(content))
+
+
+def read_study_content(path: Path) -> dict[str, Any]:
+    """What a study.json holds, with each part of the kind that it has to be."""
+    content = read_json(path, hint="The runs are intact: repeat the commands of the study in a new folder, or copy it.")
+    kinds = dict.fromkeys(LISTS, list) | {"reference": str, "settings": list, "threads": int, "commands": list}
+    check_kinds(content, {name: kind for name, kind in kinds.items() if name in content}, path)
+    check_kinds(content, {"data": list, "losses": list}, path)
+    words = [one for name in ("data", "losses", "models", "decisions", "commands") for one in content.get(name, ())]
+    numbers = [one for name in ("weights", "temperatures", "seeds") for one in content.get(name, ())]
+    pairs = content.get("settings", [])
+    if (
+        not all(isinstance(one, str) for one in words)
+        or not all(type(one) in (int, float) for one in numbers)
+        or not all(type(one) is int for one in content.get("seeds", ()))
+        or not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs)
+    ):
+        raise BadInput(
+            f"'{path}' holds no study: its lists are not of words and numbers. It is damaged, or was edited."
+        )
+    return content
 
 
 def study_threads(folder: Path) -> int:
     """CPU threads of each run, as the study began; 0: as torch has them."""
-    return int(json.loads((folder / "study.json").read_text()).get("threads", 0))
+    return read_study_content(folder / "study.json").get("threads", 0)
 
 
 def run_status(folder: Path, decisions: Sequence[str] = (ARGMAX,)) -> RunStatus:
     """What a run's files say of it; it is finished when it has the scores of each of these decisions."""
     if is_finished(folder, decisions):
         return _with_history(folder, "finished")
-    with contextlib.suppress(FileNotFoundError):  # the next try removes it, perhaps just now
-        return RunStatus("failed", error=json.loads((folder / "failed.json").read_text())["error"])
+    if (folder / "failed.json").exists():
+        return RunStatus("failed", error=str(read_failure(folder).get("error", "for a reason that cannot be read")))
     return _with_history(folder, "begun") if (folder / "config.json").exists() else RunStatus("waiting")
+
+
+def read_failure(folder: Path) -> dict[str, Any]:
+    """What failed.json says; nothing where it is damaged, or the next try has just removed it."""
+    try:
+        return read_json(folder / "failed.json")
+    except BadInput:
+        return {}
 
 
 def _with_history(folder: Path, word: Literal["begun", "finished"]) -> RunStatus:
     path = folder / "history.csv"
-    rows = read_history(path) if path.exists() else []
-    return RunStatus(word, epoch=int(rows[-1]["epoch"]) if rows else 0, seconds=sum(row["seconds"] for row in rows))
+    try:
+        rows = read_history(path) if path.exists() else []
+    except BadInput:  # how far it has come is not known; its results are in other files
+        rows = []
+    return RunStatus(
+        word, epoch=int(rows[-1]["epoch"]) if rows else 0, seconds=sum(row.get("seconds", 0.0) for row in rows)
+    )
 
 
 def write_groups(folder: Path, runs: list[PlannedRun]) -> None:
@@ -125,12 +162,14 @@ def write_groups(folder: Path, runs: list[PlannedRun]) -> None:
     groups = {
         name: {case.name: case.group for case in dataset.cases if case.group} for name, dataset in by_data.items()
     }
-    write_whole(folder / "groups.json", json.dumps({name: known for name, known in groups.items() if known}))
+    with _alone(folder):
+        write_whole(folder / "groups.json", json.dumps({name: known for name, known in groups.items() if known}))
 
 
 def write_results(folder: Path, runs: list[PlannedRun]) -> Path:
     """Join the tables of the finished runs, in the order of the study."""
     path = folder / "results.csv"
     tables = [folder / "runs" / run.name / "cases.csv" for run in runs]
-    join_cases(path, [table for table in tables if table.exists()])
+    with _alone(folder):
+        join_cases(path, [table for table in tables if table.exists()])
     return path

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sizewise.errors import BadInput
-from sizewise.study.study_config import LISTS, StudyConfig, read_yaml
+from sizewise.study.study_config import LISTS, StudyConfig, first_seeds, read_yaml
 from sizewise.train.setting_words import read_number, read_setting, setting_types
 
 COMMAS = re.compile(r",(?![^()]*\))")  # those between words, not those of a formula's options
@@ -29,7 +29,7 @@ def parse_study(given: dict[str, Any], yaml: Path | None = None) -> StudyConfig:
         if name in lists:
             lists[name] = tuple(read_number(kind, name, item) for item in lists[name])
     if given.get("seeds") and "," not in given["seeds"]:  # how many, not which
-        lists["seeds"] = tuple(range(lists["seeds"][0]))
+        lists["seeds"] = first_seeds(lists["seeds"][0])
     if "decisions" in lists:
         from sizewise.train.decided_labels import decision_names
 

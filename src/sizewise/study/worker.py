@@ -15,7 +15,7 @@ from sizewise.data.dataset import Dataset
 from sizewise.errors import BadInput, RunFailed
 from sizewise.files import write_whole
 from sizewise.study.grid import PlannedRun
-from sizewise.study.study_folder import run_status
+from sizewise.study.study_folder import read_failure, run_status
 from sizewise.train.config import Runtime
 from sizewise.train.failures import is_out_of_memory
 from sizewise.train.history import Row
@@ -105,7 +105,7 @@ def deserves_another_try(place: Path) -> bool:
     status = run_status(place)
     if status.word != "failed":
         return status.word != "finished"
-    return bool(json.loads((place / "failed.json").read_text()).get("crowded"))
+    return bool(read_failure(place).get("crowded"))
 
 
 def release_memory() -> None:

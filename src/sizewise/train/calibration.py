@@ -5,6 +5,7 @@ gets one later without training.
 """
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from sizewise.decisions.fit import fit_decision
 from sizewise.decisions.pixel_sample import pixel_step, thinned
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
+from sizewise.json_files import check_kinds, read_json
 from sizewise.progress import track
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
@@ -53,10 +55,11 @@ def read_calibration(folder: Path) -> Calibration | None:
     path = folder / FILE
     if not path.exists():
         return None
-    try:
-        found = Calibration(**json.loads(path.read_text(encoding="utf-8")))
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, OSError) as error:
-        raise BadInput(f"{path} cannot be read: {error}. Remove it: the temperature is then fitted again.") from error
+    values = read_json(path, hint="Remove it: the temperature is then fitted again.")
+    check_kinds(values, {"temperature": float, "cases": int, "epoch": int}, path)
+    found = Calibration(**{name: values[name] for name in ("temperature", "cases", "epoch")})
+    if not 0 < found.temperature < math.inf:
+        raise BadInput(f"'{path}': the temperature must be above 0, got {found.temperature}. Remove the file.")
     return found if found.epoch == best_epoch(folder) else None
 
 
@@ -101,7 +104,7 @@ def run_temperature(
     if known is not None:
         return known.temperature
     try:
-        split = Split.from_json((run / "split.json").read_text())
+        split = Split.read(run / "split.json")
         task = make_task(config, OpenDatasets().open(config), split)
         return calibrate(task, network, run, fabric=fabric, log=log).temperature
     except (BadInput, FileNotFoundError) as error:

@@ -1,7 +1,6 @@
 """Small pictures of test cases with what was predicted and what was true, for the report to show."""
 
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 import torch
@@ -9,6 +8,7 @@ import torch
 from sizewise.data.dataset import Image
 from sizewise.files import replacing
 from sizewise.metrics.cases_csv import ARGMAX
+from sizewise.outside_names import file_name
 from sizewise.train.preparation import resize
 
 LARGEST = 256  # pixels along the longer side
@@ -39,7 +39,7 @@ def save_overlay(folder: Path, case: str, image: Image, predicted: np.ndarray, t
         target, predicted = (np.take(labels, index, axis=axis) for labels in (target, predicted))
     picture = _grey_or_colour(_shrink(pixels))
     shape = picture.shape[:2]
-    path = folder / f"{quote(case, safe=' ')}.npz"
+    path = folder / f"{file_name(case)}.npz"
     with replacing(path) as partial, open(partial, "wb") as file:
         np.savez_compressed(file, image=picture, target=_nearest(target, shape), predicted=_nearest(predicted, shape))
     return path

@@ -14,6 +14,10 @@ LEAST = {
     "epochs": 1, "batch_size": 1, "accumulate": 1, "validate_every": 1, "steps_per_epoch": 0, "patience": 0, "folds": 0,
     "fold": 0, "early_stop": 0,
 }  # fmt: skip
+MOST = {"epochs": 10**7, "batch_size": 2**16, "steps_per_epoch": 10**7, "folds": 1000}  # more is a slip of the hand
+MOST_SAMPLES = 10**8  # of an epoch, whose plan is drawn at once
+MOST_PIXELS = 2**31  # of an image or a crop
+SPACINGS = (1e-4, 1e4)  # mm
 # Settings that runs of earlier versions do not have. They are written where they are used, so that hashes stay.
 LATER = (
     "background", "ramp", "groups", "split", "test_share", "folds", "fold", "early_stop", "accumulate", "ema",
@@ -137,6 +141,11 @@ class RunConfig:
         check_words(asdict(self))
         for name, least in LEAST.items():
             self._require(name, getattr(self, name) >= least, f"must be at least {least}")
+        for name, most in MOST.items():
+            self._require(name, getattr(self, name) <= most, f"must be at most {most:,}")
+        samples = self.batch_size * self.steps_per_epoch
+        if samples > MOST_SAMPLES:
+            raise BadInput(f"`batch_size` times `steps_per_epoch` must be at most {MOST_SAMPLES:,}, got {samples:,}.")
         for name in ("seed", "split_seed"):
             self._require(name, 0 <= getattr(self, name) <= LARGEST_SEED, f"must lie between 0 and {LARGEST_SEED}")
         self._require("learning_rate", 0 < self.learning_rate < math.inf, "must be above 0")
@@ -153,6 +162,11 @@ class RunConfig:
         for name in ("size", "patch", "spacing"):
             positive = all(0 < one < math.inf for one in getattr(self, name))
             self._require(name, positive, "must be positive along every axis")
+            if name != "spacing" and math.prod(getattr(self, name)) > MOST_PIXELS:
+                raise BadInput(f"`{name}` must have at most {MOST_PIXELS:,} pixels, got {getattr(self, name)}.")
+        low, high = SPACINGS
+        within = all(low <= one <= high for one in self.spacing)
+        self._require("spacing", within, f"must lie between {low:g} and {high:g} mm")
 
     def _require(self, name: str, holds: bool, wanted: str) -> None:
         value = getattr(self, name)

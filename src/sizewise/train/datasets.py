@@ -9,6 +9,7 @@ from sizewise.data.recognise import SYNTHETIC, Layout, find_layout
 from sizewise.data.split import Split
 from sizewise.data.split_options import SplitOptions, drawn, make_split
 from sizewise.data.strata import strata_of
+from sizewise.files import expanded
 from sizewise.train.config import RunConfig
 
 
@@ -60,7 +61,7 @@ def full_file(word: str) -> str:
     >>> full_file("patient[0-9]+")
     'patient[0-9]+'
     """
-    path = Path(word).expanduser()
+    path = expanded(word)
     return str(path.resolve()) if word and path.is_file() else word
 
 
@@ -70,5 +71,5 @@ def full_path(data: str) -> str:
     >>> full_path("synthetic")
     'synthetic'
     """
-    path = Path(data).expanduser()
+    path = expanded(data)
     return data if data in SYNTHETIC or not path.exists() else str(path.resolve())

@@ -7,8 +7,10 @@ import os
 import re
 import shutil
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +37,8 @@ def cached_store(
     root = Path(os.environ.get("SIZEWISE_CACHE") or Path.home() / ".cache" / "sizewise")
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", dataset.name)
     folder = root / f"{name}-{_key(dataset, cases, preparation)}"
-    if not _is_whole(folder):
+    index = _read_index(folder)
+    if index is None:
         try:
             _fill(folder, decoded)
         except OSError as error:
@@ -48,7 +51,11 @@ def cached_store(
                 f"the cache folder {root} cannot be written: {error.strerror or error}. Set SIZEWISE_CACHE to a folder "
                 "that can."
             ) from error
-    index = json.loads((folder / "index.json").read_text())
+        index = _read_index(folder)
+        if index is None:
+            raise RunFailed(
+                f"the cache folder {root} does not give back what was written to it. Its disk may be failing."
+            )
     with np.load(folder / "points.npz") as saved:
         points = [tuple(saved[f"{i}_{j}"] for j in range(n)) for i, n in enumerate(index["points"])]
     shapes = [tuple(shape) for shape in index["shapes"]]
@@ -63,17 +70,29 @@ def _fill(folder: Path, decoded: Iterator[Prepared]) -> None:
             shutil.rmtree(old, ignore_errors=True)
     with replacing_folder(folder) as partial:
         _write(partial, decoded)
-        if folder.exists() and not _is_whole(folder):
+        if folder.exists() and _read_index(folder) is None:
             shutil.rmtree(folder)
 
 
-def _is_whole(folder: Path) -> bool:
-    """Whether an entry is there and has the bytes that its index promises."""
+def _read_index(folder: Path) -> dict[str, Any] | None:
+    """The index of an entry whose bits are those that were written; None where it has to be made (again)."""
     try:
-        index = json.loads((folder / "index.json").read_text())
-        return all((folder / name).stat().st_size == size for name, size in index["bytes"].items())
-    except (OSError, ValueError, KeyError):
-        return False
+        text, _, total = (folder / "index.json").read_text(encoding="utf-8").rpartition("\n")
+        if int(total) != zlib.crc32(text.encode()):
+            return None
+        index = json.loads(text)
+        return index if all(_crc(folder / name) == crc for name, crc in index["crc32"].items()) else None
+    except (OSError, ValueError, KeyError, AttributeError):
+        return None
+
+
+def _crc(path: Path) -> int:
+    """About as fast as the disk, and training reads the file anyway."""
+    total = 0
+    with path.open("rb") as file:
+        while block := file.read(2**22):
+            total = zlib.crc32(block, total)
+    return total
 
 
 def _mapped(file: Path, dtype: str) -> Tensor:
@@ -95,8 +114,9 @@ def _write(folder: Path, decoded: Iterator[Prepared]) -> None:
             index |= {"images": str(one.image.dtype), "labels": str(one.labels.dtype)}
             index["label_channels"] = label_channels(one)
     np.savez(folder / "points.npz", **points)  # type: ignore[arg-type]
-    index["bytes"] = {file.name: file.stat().st_size for file in folder.iterdir()}
-    (folder / "index.json").write_text(json.dumps(index | {"shapes": shapes, "points": counts}))
+    index["crc32"] = {file.name: _crc(file) for file in folder.iterdir()}
+    text = json.dumps(index | {"shapes": shapes, "points": counts})
+    (folder / "index.json").write_text(f"{text}\n{zlib.crc32(text.encode())}", encoding="utf-8")
 
 
 def _key(dataset: Dataset, cases: Sequence[Case], preparation: Preparation) -> str:

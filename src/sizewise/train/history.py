@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sizewise.checksums import check_intact, forget
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
 from sizewise.wording import clock
@@ -50,17 +51,24 @@ def write_history(path: Path, rows: Sequence[Row]) -> None:
     writer.writeheader()
     for row in rows:
         writer.writerow({name: _cell(value) for name, value in row.items()})
+    forget(path)  # of a run that was complete, and begins again
     write_whole(path, text.getvalue())
 
 
 def read_history(path: Path) -> list[Row]:
     """The rows of a history.csv, without its empty cells; raises BadInput where it is not one."""
+    check_intact(path, hint="Copy it again; removed, the report goes without its curves.")
     try:
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            return [{name: float(value) for name, value in row.items() if value not in ("", None)} for row in rows]
-    except (OSError, UnicodeDecodeError, TypeError, ValueError) as error:
+        text = path.read_bytes().decode("utf-8")
+        if not text.endswith("\n"):
+            raise ValueError("it ends in the middle of a line")
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        read = [{name: float(value) for name, value in row.items() if value not in ("", None)} for row in rows]
+        if not all("epoch" in row for row in read):
+            raise ValueError("a row has no epoch")
+    except (OSError, TypeError, ValueError, csv.Error) as error:
         raise BadInput(f"'{path}' cannot be read as a history of epochs: {error}.") from error
+    return read
 
 
 def epoch_line(row: Row, *, epochs: int, seconds_left: float) -> str:

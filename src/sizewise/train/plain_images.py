@@ -8,6 +8,7 @@ from sizewise.data.label_rule import LabelRule
 from sizewise.data.picture_reader import PictureReader, RegionReader
 from sizewise.data.volumes import VolumeReader, count_spatial_dims, open_volume
 from sizewise.errors import BadInput
+from sizewise.outside_names import check_case_names
 
 
 def plain_images(path: Path, like: Dataset, *, channels: int, axes: str) -> Dataset:
@@ -29,6 +30,7 @@ def plain_images(path: Path, like: Dataset, *, channels: int, axes: str) -> Data
         _check_dims(found, like.spatial_dims)
     cases = _by_modality(found, channels) if found is volumes else [Case(stem(file), (file,)) for file in found]
     names = [case.name for case in cases]
+    check_case_names(names, where=f"'{path}'")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadInput(f"'{path}' has several images called {', '.join(twice[:5])}: their label maps would overwrite.")
     return Dataset(

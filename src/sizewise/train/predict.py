@@ -1,6 +1,5 @@
 """Label maps from a trained run, for a data set or a folder of images, in the geometry of each image."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +11,10 @@ from sizewise.data.dataset import Case, Dataset
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.files import save_array
+from sizewise.json_files import check_kinds, read_json
 from sizewise.metrics.cases_csv import ARGMAX, RunColumns, score_rows, write_cases
 from sizewise.metrics.label_map_stream import LabelMaps, score_label_maps
+from sizewise.outside_names import case_file, check_name
 from sizewise.progress import track
 from sizewise.train.calibration import read_calibration
 from sizewise.train.datasets import OpenDatasets, full_path
@@ -30,6 +31,17 @@ from sizewise.train.scoring import predict_cases
 from sizewise.train.task import Task, make_criterion, make_task
 from sizewise.wording import counted
 
+PROBLEM = {  # what problem.json holds
+    "name": str,
+    "classes": list,
+    "spatial_dims": int,
+    "modality": list,
+    "activation": str,
+    "ignore_index": (int, type(None)),
+    "notes": list,
+    "axes": str,
+    "background": bool,
+}
 SUBSETS = ("test", "validation", "train", "unlabelled", "all")
 
 
@@ -109,7 +121,10 @@ def predict_folder(
             shape = image.pixels.shape[1:]
             labels = maker.label_map(logits, shape, decide)
             if save_probabilities:
-                save_array(out / f"{case.name}.npy", dataset.reader.as_stored(maker.probabilities(logits, shape), case))
+                save_array(
+                    case_file(out, case.name, ".npy"),
+                    dataset.reader.as_stored(maker.probabilities(logits, shape), case),
+                )
             files.append(dataset.reader.write(labels, case, out))
             if case.name in labelled:
                 yield LabelMaps(case.name, labels, dataset.reader.target(case), image.spacing, decide)
@@ -174,12 +189,17 @@ def problem_dataset(problem: dict[str, Any]) -> Dataset:
 
 def read_problem(run: Path) -> dict[str, Any]:
     """What :func:`~sizewise.train.task.problem_json` wrote."""
-    try:
-        values = json.loads(_text(run / "problem.json"))
-        values.setdefault("background", read_config(run).background != "none")  # earlier versions did not say
-        return values | {"classes": tuple(values["classes"]), "modality": tuple(values["modality"])}
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise BadInput(f"{run / 'problem.json'} cannot be read: {error}.") from error
+    path = _known(run / "problem.json")
+    values = read_json(path)
+    values.setdefault("background", read_config(run).background != "none")  # earlier versions did not say
+    check_kinds(values, PROBLEM, path)
+    if not values["classes"] or not all(isinstance(one, str) for one in (*values["classes"], *values["modality"])):
+        raise BadInput(f"'{path}': classes and modality must be words. The file is damaged, or was edited.")
+    if values["spatial_dims"] not in (2, 3) or values["activation"] not in ("softmax", "sigmoid"):
+        raise BadInput(f"'{path}' holds no problem that networks are trained for. It is damaged, or was edited.")
+    for name in values["classes"]:
+        check_name(name, what=f"'{path}': the class")
+    return values | {name: tuple(values[name]) for name in ("classes", "modality", "notes")}
 
 
 def read_members(runs: Sequence[Path]) -> list[Member]:
@@ -187,8 +207,8 @@ def read_members(runs: Sequence[Path]) -> list[Member]:
     members = []
     for run in runs:
         config, problem = read_config(run), read_problem(run)
-        preparation = Preparation.from_json(_text(run / "preparation.json"))
-        members.append(Member(run, config, preparation, problem, Split.from_json(_text(run / "split.json"))))
+        preparation = Preparation.read(_known(run / "preparation.json"))
+        members.append(Member(run, config, preparation, problem, Split.read(_known(run / "split.json"))))
     if not members:
         raise BadInput("`runs` must name at least one run folder.")
     check_members(members)
@@ -241,7 +261,7 @@ def _cases(members: Sequence[Member], data: str, subset: str, groups: str) -> tu
     return dataset, chosen
 
 
-def _text(path: Path) -> str:
+def _known(path: Path) -> Path:
     if not path.exists():
         raise BadInput(f"{path.parent} is no trained run: it has no {path.name}.")
-    return path.read_text()
+    return path

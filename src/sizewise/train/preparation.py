@@ -1,9 +1,11 @@
 """From a decoded image to what the network sees: size or spacing, and intensities. Fitted once, then saved."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -13,8 +15,9 @@ from torch.nn import functional as F
 
 from sizewise.data.dataset import Case, Dataset, Image
 from sizewise.errors import BadInput
+from sizewise.json_files import check_kinds, read_json
 from sizewise.parallel import map_threads
-from sizewise.train.config import RunConfig
+from sizewise.train.config import MOST_PIXELS, RunConfig
 from sizewise.wording import counted
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -69,7 +72,13 @@ class Preparation:
             return self.size
         if self.spacing:
             steps = zip(stored, image.spacing, self.spacing, strict=True)
-            return tuple(max(1, round(length * old / new)) for length, old, new in steps)
+            found = tuple(max(1, round(length * old / new)) for length, old, new in steps)
+            if math.prod(found) > MOST_PIXELS:
+                size = "×".join(map(str, found))
+                raise BadInput(
+                    f"`spacing` {self.spacing} makes {size} voxels of an image of {stored}. Use a larger one."
+                )
+            return found
         return stored
 
     def spacing_of(self, image: Image) -> tuple[float, ...]:
@@ -108,11 +117,22 @@ class Preparation:
         return json.dumps(asdict(self), indent=1)
 
     @staticmethod
-    def from_json(text: str) -> "Preparation":
-        """What :meth:`to_json` wrote."""
-        values = json.loads(text)
+    def read(path: Path) -> "Preparation":
+        """What :meth:`to_json` wrote to a file."""
+        values = read_json(path)
+        check_kinds(values, dict.fromkeys(("size", "spacing", "mean", "std", "clip"), list) | {"scaling": str}, path)
+        numbers = [*values["size"], *values["spacing"], *values["mean"], *values["std"]]
+        pairs = values["clip"]
+        alike = len(values["mean"]) == len(values["std"]) > 0 and len(pairs) in (0, len(values["mean"]))
+        if (
+            values["scaling"] not in ("photo", "ct", "case")
+            or not alike
+            or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+            or not all(isinstance(one, int | float) for one in (*numbers, *(one for pair in pairs for one in pair)))
+        ):
+            raise BadInput(f"'{path}' holds no way to prepare images: it is damaged, or was edited. Copy it again.")
         tuples = {name: tuple(values[name]) for name in ("size", "spacing", "mean", "std")}
-        return Preparation(**tuples, clip=tuple(tuple(one) for one in values["clip"]), scaling=values["scaling"])
+        return Preparation(**tuples, clip=tuple((low, high) for low, high in pairs), scaling=values["scaling"])
 
 
 def as_target(labels: np.ndarray, shape: tuple[int, ...], ignore_index: int | None) -> Tensor:

@@ -9,7 +9,7 @@ from sizewise.criterion import Loss
 from sizewise.data.dataset import Dataset, Image
 from sizewise.errors import BadInput
 from sizewise.models.build import canonical_name, size_multiple
-from sizewise.train.config import RunConfig
+from sizewise.train.config import MOST_PIXELS, RunConfig
 from sizewise.train.datasets import OpenDatasets, full_file, full_path
 from sizewise.train.recipes import KEEP_ASPECT, recipe_by_dims, recipe_by_layout, recipe_settings
 from sizewise.train.task import Task, check_patch, make_criterion, make_task, make_weight_schedule
@@ -122,6 +122,10 @@ def with_patch(config: RunConfig, dataset: Dataset, *, keep_spacing: bool) -> Ru
         return config
     steps = spacings / np.array(config.spacing) if config.spacing else np.ones_like(spacings)
     shapes = np.array([image.pixels.shape[1:] for image in images]) * steps
+    if shapes.prod(axis=1).max() > MOST_PIXELS:
+        raise BadInput(
+            f"`spacing` {config.spacing} makes more than {MOST_PIXELS:,} voxels of an image. Use a larger one."
+        )
     return replace(config, patch=patch_for(np.median(shapes, axis=0), size_multiple(config.model)))
 
 

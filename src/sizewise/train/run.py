@@ -37,7 +37,7 @@ from sizewise.train.run_folder import (
 from sizewise.train.run_scores import write_test_scores
 from sizewise.train.setup import Log
 from sizewise.train.store import StoreCache
-from sizewise.train.task import problem_json
+from sizewise.train.task import Task, problem_json
 from sizewise.wording import counted
 
 
@@ -124,11 +124,11 @@ def _carry_out(
 ) -> None:
     config, task = run.config, run.task
     if (folder / "split.json").exists():  # as it was drawn when the run began
-        task = replace(task, split=Split.from_json((folder / "split.json").read_text()))
+        task = replace(task, split=Split.read(folder / "split.json"))
         run = replace(run, task=task)
     saved = folder / "preparation.json"
     if saved.exists():
-        preparation = Preparation.from_json(saved.read_text())
+        preparation = Preparation.read(saved)
     else:
         preparation = fit_preparation(run.dataset, task.cases(task.split.train), config)
     fabric.barrier()
@@ -138,6 +138,7 @@ def _carry_out(
             write_model_card(run, folder)
         return
     if fabric.is_global_zero:
+        check_scored_cases(task)
         write_versions(folder, runtime, fabric.device)
         write_whole(folder / "split.json", task.split.to_json())
         write_whole(saved, preparation.to_json())
@@ -157,6 +158,12 @@ def _carry_out(
     if fabric.is_global_zero:
         write_model_card(run, folder)
         loggers.end(run_scores_by_name(folder, task.names), run_files(folder))
+
+
+def check_scored_cases(task: Task) -> None:
+    """Say now, not after hours of training, where a test case could not be scored; others are read when it begins."""
+    for case in task.cases(task.split.test):
+        task.dataset.reader.check_size(case)
 
 
 def describe(run: ResolvedRun, folder: Path) -> str:

@@ -9,6 +9,7 @@
 | preparation.json | how images are resized and scaled |
 | history.csv | one row per epoch |
 | best.pt, last.pt | weights chosen on validation; state to resume from |
+| checksums.json | of cases.csv and history.csv, once the run is complete: cut short, they would look like any other |
 | cases.csv | scores of the test cases; written last, so its presence means that the run is complete |
 | README.md | the model card: data, split, scores with intervals, sizes, decision, limits |
 | components.json | of which classes only the largest component is kept, once that was asked for |
@@ -34,8 +35,10 @@ from typing import Any
 import torch
 
 import sizewise
+from sizewise.checksums import is_intact
 from sizewise.errors import BadInput
 from sizewise.files import remove_unfinished, write_whole
+from sizewise.json_files import check_kinds, read_json
 from sizewise.metrics.cases_csv import ARGMAX, decisions_in
 from sizewise.train.config import RunConfig, Runtime
 
@@ -96,9 +99,12 @@ def read_config(folder: Path) -> RunConfig:
     settings = folder / "config.json"
     if not settings.exists():
         raise BadInput(f"{folder} is no run folder: it has no config.json. Training makes one.")
+    content = read_json(settings)
     try:
-        return RunConfig.from_json(settings.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, OSError) as error:
+        return RunConfig.from_json(json.dumps(content))
+    except BadInput as error:
+        raise BadInput(f"{settings}: {error}") from error
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BadInput(f"{settings} cannot be read: {error}.") from error
 
 
@@ -107,25 +113,30 @@ def settings_hash(folder: Path) -> str:
     return hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()[:8]
 
 
-LOSS_LETTERS = 60  # a formula may be long, and a folder's name may not
+DATA_LETTERS, LOSS_LETTERS = 90, 60  # a formula may be long, and a folder's name may not
 
 
 def run_name(config: RunConfig, data: str) -> str:
     """DATA-MODEL-LOSS-SEED-HASH, in letters that every file system takes: what a run's folder is called."""
-    words = [data, config.model, config.loss[:LOSS_LETTERS], f"s{config.seed}", config.hash]
+    words = [data[:DATA_LETTERS], config.model[:LOSS_LETTERS], config.loss[:LOSS_LETTERS]]
+    words += [f"s{config.seed}", config.hash]
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
 
 
 def threads_begun_with(folder: Path) -> int:
     """The number of CPU threads that a run began with; 0 where it has not begun. Resumed, it gives the same bits."""
     path = folder / "versions.json"
-    return int(json.loads(path.read_text()).get("threads", 0)) if path.exists() else 0
+    if not path.exists():
+        return 0
+    versions = {"threads": 0} | read_json(path, hint="Copy it again; the run goes on with the threads that it names.")
+    check_kinds(versions, {"threads": int}, path)
+    return versions["threads"]
 
 
 def is_finished(folder: Path, decisions: Sequence[str] = (ARGMAX,)) -> bool:
     """Whether the run was trained and scored to the end, under each of these decisions."""
-    if not (folder / "cases.csv").exists():
-        return False
+    if not (folder / "cases.csv").exists() or not is_intact(folder / "cases.csv"):
+        return False  # a table that was damaged is made again from the weights
     return all(one == ARGMAX for one in decisions) or set(decisions) <= {*scored_decisions(folder)}
 
 
@@ -135,6 +146,8 @@ def scored_decisions(folder: Path) -> tuple[str, ...]:
     try:
         found = path.stat()
     except FileNotFoundError:
+        return ()
+    if not is_intact(path):
         return ()
     return _decisions_of(path, found.st_mtime_ns, found.st_size)
 

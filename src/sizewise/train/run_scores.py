@@ -9,9 +9,10 @@ from pathlib import Path
 
 from lightning_fabric import Fabric
 
+from sizewise.checksums import remember
 from sizewise.loss_formula import is_formula
 from sizewise.metrics.arms import loss_cell
-from sizewise.metrics.cases_csv import ARGMAX, Row, RunColumns, read_cases, score_rows, write_cases
+from sizewise.metrics.cases_csv import ARGMAX, Row, RunColumns, read_cases, score_rows, write_complete
 from sizewise.train.calibration import calibrate
 from sizewise.train.config import Runtime
 from sizewise.train.preparation import Preparation
@@ -59,7 +60,9 @@ def write_test_scores(
         rows: list[Row] = read_cases(folder / "cases.csv") if known else []
         for decision, of_cases in scores.items():
             rows += score_rows(of_cases, of=run_columns(run, decision))
-        write_cases(folder / "cases.csv", rows)
+        if (folder / "history.csv").exists():
+            remember(folder / "history.csv")
+        write_complete(folder / "cases.csv", rows)
     fabric.barrier()
 
 

@@ -8,12 +8,24 @@ import torch
 from lightning_fabric.plugins import Precision
 from torch import Tensor, nn
 
+from sizewise.errors import BadInput
+from sizewise.json_files import check_kinds
 from sizewise.train.checkpoint import load_checkpoint, save_checkpoint
 from sizewise.train.history import Row
 from sizewise.train.run_folder import settings_hash
 from sizewise.train.schedule import Schedule
 from sizewise.train.validation import Validation
 from sizewise.train.weight_average import WeightAverage
+
+KINDS = {  # of what a state holds
+    "model": dict,
+    "optimizer": dict,
+    "epoch": int,
+    "rows": list,
+    "best_score": float,
+    "best_loss": float,
+    "best_epoch": int,
+}
 
 
 @dataclass
@@ -106,6 +118,23 @@ def read_progress(saved: dict[str, Any]) -> Progress:
 
 
 def load_state(folder: Path) -> dict[str, Any] | None:
-    """What a run saved last; None where it has saved nothing."""
-    path = folder / "last.pt"
-    return load_checkpoint(path, run=settings_hash(folder)) if path.exists() else None
+    """What a run saved last; None where it has saved nothing.
+
+    The best weights are looked at too, though they are needed only at the end: damaged, they are those of the state
+    where its epoch was the best one, and else the run says so now, not after the rest of its training.
+    """
+    path, best = folder / "last.pt", folder / "best.pt"
+    if not path.exists():
+        return None
+    run = settings_hash(folder)
+    saved = load_checkpoint(path, run=run)
+    check_kinds(saved, KINDS, path)
+    if saved["best_epoch"]:
+        try:
+            load_checkpoint(best, run=run)
+        except BadInput:
+            if saved["best_epoch"] != saved["epoch"]:
+                raise
+            content = {"model": saved["model"], "epoch": saved["epoch"], "score": saved["best_score"], "config": run}
+            save_checkpoint(best, content)
+    return saved

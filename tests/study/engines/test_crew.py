@@ -51,7 +51,7 @@ def test_a_helper_that_is_killed_loses_nothing(alone, tmp_path):
         (helper,) = wait_for(lambda: helpers_of(folder), process)
         wait_for(lambda: len(list(folder.glob("runs/*/config.json"))) > 1, process)
         os.kill(helper, signal.SIGKILL)
-        output, _ = process.communicate(timeout=200)
+        output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     assert (folder / "results.csv").read_bytes() == (alone / "results.csv").read_bytes()
     assert all(f"/2] {run.name} finished" in output for run in (folder / "runs").iterdir()), output  # by whom ever
@@ -64,7 +64,7 @@ def test_ctrl_c_ends_the_helpers(tmp_path):
         wait_for(lambda: helpers_of(folder), process)
         wait_for(lambda: list(folder.glob("runs/*/history.csv")), process)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=600)
     assert process.returncode not in (0, None), output
     assert helpers_of(folder) == []
     assert "repeated alone" not in output  # its run is unfinished, not failed
@@ -172,11 +172,12 @@ class started:
 
 
 def wait_for(found, process=None):
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and (process is None or process.poll() is None):
+    while process is None or process.poll() is None:
         if result := found():
             return result
         time.sleep(0.05)
+    if result := found():  # it ended meanwhile
+        return result
     raise AssertionError("it did not happen: " + (process.communicate()[0] if process and process.poll() else ""))
 
 

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
+from sizewise.errors import BadInput
 from sizewise.train.config import Runtime
 
 PATIENCE_SECONDS = 10.0  # for a helper that was told to end
@@ -67,15 +68,18 @@ def main() -> None:
 
     ignore_pillow_warnings()
     folder, runtime = Path(sys.argv[1]), Runtime(**json.loads(sys.argv[2]))
-    worker, runs = Worker(folder), {run.name: run for run in plan_runs(read_study(folder))}
-    say("ready")
-    while name := names.get():
-        outcome = worker.carry_out(
-            runs[name],
-            runtime,
-            on_epoch=lambda row, name=name: say("epoch", name, row["seconds"]),  # type: ignore[misc]
-        )
-        say("ended", name, outcome)
+    try:
+        worker, runs = Worker(folder), {run.name: run for run in plan_runs(read_study(folder))}
+        say("ready")
+        while name := names.get():
+            outcome = worker.carry_out(
+                runs[name],
+                runtime,
+                on_epoch=lambda row, name=name: say("epoch", name, row["seconds"]),  # type: ignore[misc]
+            )
+            say("ended", name, outcome)
+    except (BadInput, OSError, MemoryError):  # a full disk, say: the parent repeats the run, and says it in a sentence
+        sys.exit(1)
 
 
 def _own_stdout() -> IO[str]:
