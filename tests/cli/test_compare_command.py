@@ -115,7 +115,10 @@ def test_wrong_splits_are_sentences(tmp_path):
     for words, text in (
         (["--folds", "5", "--test-share", "0.2"], "`test_share` and `folds` each say which cases are tested"),
         (["--groups", "patient(", "--losses", "CE"], "is no regular expression"),
-        (["--split", "nowhere.csv"], "--split: there is no file 'nowhere.csv'. Wanted a CSV with the columns case and subset."),
+        (
+            ["--split", "nowhere.csv"],
+            "--split: there is no file 'nowhere.csv'. Wanted a CSV with the columns case and subset.",
+        ),
     ):
         result = compare(tmp_path / "study", "--losses", "CE,RCE", *words, "--dry-run")
         assert result.exit_code != 0

@@ -43,4 +43,4 @@ def command(
         regions=parse_regions(regions),
     )
     write_cases(path, evaluation.rows)
-    show_evaluation(evaluation, path=path, pred=pred, target=target)
+    show_evaluation(evaluation, path=path, pred=pred, target=target, regions=parse_regions(regions))

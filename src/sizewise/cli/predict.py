@@ -28,8 +28,10 @@ def command(
     """Write a label map for each image, in the image's own size and geometry."""
     from sizewise.cli.score_screen import show_scores
     from sizewise.cli.show import show_next
+    from sizewise.data.file_names import is_volume
     from sizewise.data.recognise import SYNTHETIC
     from sizewise.metrics.cases_csv import read_cases
+    from sizewise.metrics.registry import LengthUnit
     from sizewise.train.predict import deciding_options, predict_folder, scored_names
 
     files = predict_folder(
@@ -46,7 +48,9 @@ def command(
     )
     if score:
         table = out / "cases.csv"
-        show_scores(read_cases(table), title=f"Scores of {run} on {data}", names=scored_names(run))
+        unit: LengthUnit = "mm" if any(map(is_volume, files)) else "pixels"
+        title = f"Scores of {run} on {data}"
+        show_scores(read_cases(table), title=title, names=scored_names(run), length_unit=unit)
         print(f"Wrote {table}: one line per case, class and metric.")
         return
     if save_probabilities:

@@ -178,7 +178,7 @@ def find_cases(root: Path, *, where: str) -> tuple[tuple[Case, ...], list[str]]:
     cases, orphans, pairs = [], [], 0
     for subset in sorted(found.images, key=("train", "validation", "test", "").index):
         masks = found.masks.get(subset, {})
-        partners = _match(found.images[subset], masks)
+        partners = pair_names(found.images[subset], masks)
         pairs += len(partners)
         orphans += [str(masks[key]) for key in masks.keys() - partners.values()]
         for key, image in found.images[subset].items():
@@ -200,10 +200,10 @@ def find_cases(root: Path, *, where: str) -> tuple[tuple[Case, ...], list[str]]:
     return tuple(cases), notes
 
 
-def _match(images: Iterable[str], masks: Iterable[str]) -> dict[str, str]:
+def pair_names(images: Iterable[str], masks: Iterable[str]) -> dict[str, str]:
     """Which mask belongs to which image, each mask to one at most: equal names first, then names without affixes.
 
-    >>> _match(["12", "12_L", "b_sat"], ["12_L", "12_mask", "b_mask"])
+    >>> pair_names(["12", "12_L", "b_sat"], ["12_L", "12_mask", "b_mask"])
     {'12_L': '12_L', '12': '12_mask', 'b_sat': 'b_mask'}
     """
     images, left = list(images), dict.fromkeys(masks)

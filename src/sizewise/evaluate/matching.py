@@ -1,10 +1,11 @@
-"""Two folders of label maps, matched by file stem."""
+"""Two folders of label maps, matched by file stem as images are with masks."""
 
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from sizewise.data.file_names import PICTURE_ENDINGS, is_picture, is_volume, stem
+from sizewise.data.pairs import pair_names
 from sizewise.errors import BadInput
 from sizewise.wording import counted
 
@@ -23,6 +24,9 @@ class Pair:
 def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tuple[list[Pair], list[str], list[str]]:
     """The cases of two folders, ordered by name, the predictions without a target, and the targets left out.
 
+    A prediction is named after its image, so a target may be called as a mask of that image is: ``x_mask.png`` is the
+    truth of ``x.png``. The case has the prediction's name.
+
     Files that are no label maps, such as the JSON files that nnU-Net leaves, are passed over. With
     ``cases="predicted"`` a target without a prediction is left out (a fold's validation cases among all targets, say);
     with "all" it is an error, since a score over fewer cases looks like any other.
@@ -33,15 +37,17 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     if cases not in ("all", "predicted"):
         raise BadInput(f"`cases` must be all or predicted, got {cases!r}.")
     predicted, wanted = _label_maps(predictions, "predictions"), _label_maps(targets, "targets")
-    missing = sorted(wanted.keys() - predicted.keys())
+    partners = pair_names(predicted, wanted)
+    missing = sorted(wanted.keys() - partners.values())
     if missing and (cases == "all" or len(missing) == len(wanted)):
         raise BadInput(
             f"{len(missing)} of {counted(len(wanted), 'target has', 'targets have')} no prediction: "
             f"{_listed(missing)}. Wanted in '{predictions}' a file of the same name for each label map "
-            "(the ending may differ). Predict the missing cases, or score those that are there with `cases=predicted`."
+            "(the ending may differ, and a label map's name may end in _mask or the like). Predict the missing cases, "
+            "or score those that are there with `cases=predicted`."
         )
-    pairs = [Pair(name, predicted[name], wanted[name]) for name in sorted(wanted.keys() & predicted.keys())]
-    return pairs, sorted(predicted.keys() - wanted.keys()), missing
+    pairs = [Pair(name, predicted[name], wanted[partners[name]]) for name in sorted(partners)]
+    return pairs, sorted(predicted.keys() - partners.keys()), missing
 
 
 def _label_maps(folder: Path, argument: str) -> dict[str, Path]:

@@ -45,14 +45,14 @@ def draw(figure: Figure, folder: Path, *, every_view: bool = False) -> list[Path
     folder.mkdir(parents=True, exist_ok=True)
     with rc_context(STATIC_STYLE):
         for stem, view in file_names(figure, every_view=every_view):
-            canvas = paint(view, title=figure.title, height=figure.height)
+            canvas = paint(view, title=figure.title, height=figure.height, names_down=figure.names_down)
             for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 130})):
                 paths.append(folder / f"{stem}.{ending}")
                 canvas.savefig(paths[-1], **options)
     return paths
 
 
-def paint(view: View, *, title: str, height: float) -> Any:
+def paint(view: View, *, title: str, height: float, names_down: int = 0) -> Any:
     """The matplotlib figure of one view."""
     from matplotlib.figure import Figure as Canvas
 
@@ -66,7 +66,7 @@ def paint(view: View, *, title: str, height: float) -> Any:
     legend_rows = -(-len(labels) // across) if len(labels) <= MOST_IN_LEGEND and not set(labels) <= named else 0
     bottom, top = 0.62 + 0.2 * legend_rows + (0.75 if any(map(_turned, view.panels)) else 0), 0.58
     between = bottom - 0.2 * legend_rows + 0.25
-    tall = rows * height * width / columns + top + bottom
+    tall = rows * (0.25 * names_down + 0.2 if names_down else height * width / columns) + top + bottom
     names = max((len(name) for panel in view.panels for _, name in panel.y_ticks), default=0)
     left = 0.7 + 0.065 * min(names, 30)
     canvas = Canvas(figsize=(width, tall))
@@ -199,7 +199,8 @@ def _paint_mark(axes: Any, mark: Mark) -> None:
     elif mark.kind == "points":
         marker = _marker(mark.style)
         faint = {"markersize": 3, "alpha": 0.45, "markeredgewidth": 0} if mark.faint else {"markersize": 5}
-        axes.plot(x, y, linestyle="", marker=marker, color=colour, label=label, **faint)
+        filled = {"markerfacecolor": "white"} if mark.hollow else {}
+        axes.plot(x, y, linestyle="", marker=marker, color=colour, label=label, **faint, **filled)
         whiskers = [(at, low, high) for at, low, high in zip(x, mark.low, mark.high, strict=False) if low is not None]
         if whiskers:
             axes.vlines(*zip(*whiskers, strict=True), color=colour, linewidth=1.2)

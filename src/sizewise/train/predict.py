@@ -152,6 +152,7 @@ def read_problem(run: Path) -> dict[str, Any]:
     """What :func:`~sizewise.train.task.problem_json` wrote."""
     try:
         values = json.loads(_text(run / "problem.json"))
+        values.pop("length_unit", None)  # of the images that were trained on; others bring their own
         return values | {"classes": tuple(values["classes"]), "modality": tuple(values["modality"])}
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise BadInput(f"{run / 'problem.json'} cannot be read: {error}.") from error

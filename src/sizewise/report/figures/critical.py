@@ -11,21 +11,27 @@ SECTION = "Across data sets"
 TITLE = "Critical difference of the mean ranks"
 
 
-def critical(arranged: Sequence[SettingScores], arm_names: Sequence[str]) -> Figure | LeftOut:
+def critical(
+    arranged: Sequence[SettingScores], arm_names: Sequence[str], *, what: str = "loss", plural: str = "losses"
+) -> Figure | LeftOut:
     """The diagram over data sets; with fewer than three of them, or of arms, it is left out.
 
     Args:
         arranged: one per data set and model.
-        arm_names: all losses, in the order of their colours.
+        arm_names: all arms, in the order of their colours.
+        what: what they are: losses, models, or arms where decisions are compared too.
+        plural: the same of several.
     """
     try:
         found = critical_difference(arranged)
     except BadInput as error:
         return LeftOut("critical-difference", TITLE, SECTION, str(error))
-    return diagram(found, arm_names)
+    return diagram(found, arm_names, what=what, plural=plural)
 
 
-def diagram(found: CriticalDifference, arm_names: Sequence[str]) -> Figure:
+def diagram(
+    found: CriticalDifference, arm_names: Sequence[str], *, what: str = "loss", plural: str = "losses"
+) -> Figure:
     """Draw what the test found."""
     count = len(found.arms)
     left = (count + 1) // 2
@@ -67,8 +73,8 @@ def diagram(found: CriticalDifference, arm_names: Sequence[str]) -> Figure:
     return Figure(
         "critical-difference",
         TITLE,
-        f"Mean rank of each loss over {found.data_sets} data sets, the best at the left. Losses joined by a bar cannot "
-        f"be told apart at 5 % (Nemenyi's test after Friedman's, p = {found.friedman_p:.3g}).",
+        f"Mean rank of each {what} over {found.data_sets} data sets, the best at the left. {plural.capitalize()} "
+        f"joined by a bar cannot be told apart at 5 % (Nemenyi's test after Friedman's, p = {found.friedman_p:.3g}).",
         SECTION,
         [View("", [panel])],
         ["loss", "mean_rank", "data_sets", "critical_difference", "friedman_p"],

@@ -85,7 +85,7 @@ const fit = (node, text, room) => {
 
 const paintMark = (layer, mark, { x, y, points, panel, width }) => {
   const known = (v, log) => v !== null && v !== undefined && (!log || v > 0);
-  const group = shape("g", { class: `${styleClass(mark)} ${mark.kind}${mark.faint ? " faint" : ""}${mark.thick ? " thick" : ""}` }, layer);
+  const group = shape("g", { class: `${styleClass(mark)} ${mark.kind}${mark.faint ? " faint" : ""}${mark.thick ? " thick" : ""}${mark.hollow ? " hollow" : ""}` }, layer);
   const place = (i) => (known(mark.x[i], panel.x_log) && known(mark.y[i], panel.y_log) ? [x(mark.x[i]), y(mark.y[i])] : null);
   const remember = (i, spot) => {
     const text = (mark.text && mark.text[i]) || (mark.label ? `${mark.label}: ${showNumber(mark.y[i])} at ${showNumber(mark.x[i])}` : "");
