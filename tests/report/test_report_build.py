@@ -281,7 +281,7 @@ def test_of_one_set_of_predictions_each_the_better_one_is_named(tmp_path):
     assert "| model | DSC (%)" in text
     row = next(line for line in text.splitlines() if line.startswith("| all cases | far |"))
     assert row.split("|")[5].strip() == "yes, worse"  # in the table of comparisons, too
-    assert "intervals over new cases, each" in text
+    assert "95 % intervals over new cases; what is shown" in text
     assert "loss" not in text.split("## Figures")[0].lower()
 
 

@@ -62,6 +62,7 @@ class Panel:
         y_label: with the unit.
         x_ticks: (position, name) for categories; empty: numbers.
         y_ticks: likewise.
+        y_ends: (position, words) at the right of the panel, such as the mean of each row.
         x_log: logarithmic.
         y_log: likewise.
         x_whole: ticks at whole numbers only.
@@ -77,6 +78,7 @@ class Panel:
     y_label: str = ""
     x_ticks: Sequence[tuple[float, str]] = ()
     y_ticks: Sequence[tuple[float, str]] = ()
+    y_ends: Sequence[tuple[float, str]] = ()
     x_log: bool = False
     y_log: bool = False
     x_whole: bool = False

@@ -69,13 +69,14 @@ def paint(view: View, *, title: str, height: float, names_down: int = 0) -> Any:
     tall = rows * (0.25 * names_down + 0.2 if names_down else height * width / columns) + top + bottom
     names = max((len(name) for panel in view.panels for _, name in panel.y_ticks), default=0)
     left = 0.7 + 0.065 * min(names, 30)
+    right = 0.15 + 0.065 * max((len(words) for panel in view.panels for _, words in panel.y_ends), default=0)
     canvas = Canvas(figsize=(width, tall))
     grid = canvas.subplots(rows, columns, squeeze=False).ravel()
     # margins by rule, in inches: matplotlib's own layout engines take longer than the drawing
     panel_width, panel_height = (width - left) / columns - 0.2, (tall - top - bottom) / rows
     canvas.subplots_adjust(
         left=left / width,
-        right=1 - 0.15 / width,
+        right=1 - right / width,
         top=1 - top / tall,
         bottom=bottom / tall,
         wspace=0.75 / max(0.5, panel_width - 0.6),
@@ -159,6 +160,8 @@ def _paint_panel(axes: Any, panel: Panel) -> None:
         axes.minorticks_off()
     if panel.y_ticks:
         axes.set_yticks([at for at, _ in panel.y_ticks], [short(name) for _, name in panel.y_ticks])
+    for at, words in panel.y_ends:
+        axes.text(1.01, at, plain(words), transform=axes.get_yaxis_transform(), va="center", fontsize=8)
     if panel.y_range:
         axes.set_ylim(*panel.y_range)
     if panel.x_range:

@@ -27,6 +27,7 @@ DEFAULTS = {
     "high": (),
 }
 PANEL_DEFAULTS = {
+    "y_ends": (),
     "x_log": False,
     "y_log": False,
     "x_whole": False,

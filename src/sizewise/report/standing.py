@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizewise.report.judgement import TICKS, UNTESTED, judge
-from sizewise.study.statistics.paired import Comparison
 from sizewise.study.statistics.all_pairs import compare_pairs, tied_runs
+from sizewise.study.statistics.paired import Comparison
 from sizewise.study.statistics.sentences import BETTER, NOT_SHOWN, WORSE
 from sizewise.study.statistics.setting_scores import SettingScores
 

@@ -13,7 +13,7 @@ TITLE = "Ranking"
 OF_DECISIONS = "Decisions of the same networks, minus argmax"
 SECTION = "Scores"
 COLUMNS = ("data", "loss", "reference", "difference", "low", "high", "p", "p_holm", "shown")
-HOLLOW = "Filled: shown to differ. Hollow: not shown; without a bar: not testable."
+HOLLOW = "Filled is shown, hollow is not, without a bar is not testable."
 
 
 def differences(
@@ -44,9 +44,9 @@ def differences(
         views.append(View(setting, [panel]))
         rows += [[setting, *row] for row in more]
     reference = next(iter(found.values())).reference
-    caption = f"Best mean first; at the right, the mean. Each point is the difference to {reference}. {HOLLOW} "
+    caption = f"Best mean first, with the mean at the right. Points are differences to {reference}: {HOLLOW.lower()} "
     if ties:
-        caption += f"A grey bar joins {plural} of which no two can be told apart. "
+        caption += f"Grey bars join {plural} of which no two can be told apart. "
     return _figure("differences", TITLE, caption, VERDICT, views, rows, found.values())
 
 
@@ -76,8 +76,9 @@ def _figure(
         one for each in found for one in (each.to_reference.values() if isinstance(each, Standing) else each)
     ]
     over = "new cases and new seeds" if any(one.seeds > 1 for one in comparisons) else "new cases"
-    caption += f"Thin bars are 95 % intervals over {over}, each for its own comparison; what is shown is decided after "
-    caption += "correction for all of them."
+    caption += (
+        f"Thin bars are 95 % intervals over {over}; what is shown is decided after correction for all comparisons."
+    )
     names = max(len(view.panels[0].y_ticks) for view in views)
     return Figure(name, title, caption, section, views, COLUMNS, rows, choose="data and model", names_down=names)
 
@@ -120,15 +121,12 @@ def _panel(
     edge = right + 0.06 * span
     for run in (run for run in ties if len(run) > 1):
         marks.append(Mark("line", numbers([edge] * 2), [0.25 - run[0], -0.25 - run[-1]], thick=True))
-        edge += 0.035 * span
-    if means:
-        heights = [-float(at) for at in range(len(means))]
-        marks.append(Mark("words", numbers([edge] * len(means)), heights, text=list(means)))
-        edge += 0.14 * span
+        edge += 0.05 * span
     ticks = [(-float(at), arm if one else f"{arm} (reference)") for at, (arm, one) in enumerate(compared)]
     label = f"{like.metric.difference}, {minus}"
     room = {"x_range": (left - 0.05 * span, edge), "y_range": (0.5 - len(compared), 0.5)}
-    return Panel(marks, x_label=label, y_ticks=ticks, **room), rows  # type: ignore[arg-type]
+    ends = [(-float(at), mean) for at, mean in enumerate(means)]
+    return Panel(marks, x_label=label, y_ticks=ticks, y_ends=ends, **room), rows  # type: ignore[arg-type]
 
 
 def _words(word: str) -> str:
