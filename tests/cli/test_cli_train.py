@@ -254,7 +254,7 @@ def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tm
     assert lines[4].startswith("scoring 2 test cases at full resolution, decided by argmax, dice, temperature ")
     assert lines[5].startswith("Test scores of runs/")
     (folder,) = (tmp_path / "runs").iterdir()
-    assert lines[-1] == f"Next: sizewise predict runs/{folder.name} --data PATH --out predictions"
+    assert lines[-1] == f"Next: sizewise predict runs/{folder.name} --data {data} --out predictions"
     assert {row.of.run for row in read_cases(folder / "cases.csv")} == {folder.name[-8:]}
     names = {file.name for file in folder.iterdir()}
     assert names >= {"config.json", "versions.json", "split.json", "history.csv", "cases.csv", "best.pt", "last.pt"}

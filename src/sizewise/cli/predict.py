@@ -65,8 +65,8 @@ def command(
         show_next(shlex.join(again))
     elif written != out:  # multi-label: a folder for each class
         show_next(
-            f"{shlex.join(again)}  (scores all classes, where the data has true label maps)",
-            f"{evaluate}  (one class)",
+            f"{shlex.join(again)}  # scores all classes, where the data has true label maps",
+            f"{evaluate}  # one class",
         )
     else:
         show_next(evaluate)

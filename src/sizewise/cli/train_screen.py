@@ -43,4 +43,6 @@ def carry_out(settings: dict[str, Any], runtime: Runtime, *, out: Path | None, r
         title, unit = f"Test scores of {folder}", run.dataset.reader.length_unit
         show_decisions(read_cases(folder / "cases.csv"), title=title, names=run.task.names, length_unit=unit)
         print(f"Curves: {folder / 'curves.png'}   every case: {folder / 'cases.csv'}")
-        show_next(f"sizewise predict {shlex.quote(str(folder))} --data PATH --out predictions")
+        show_next(
+            shlex.join(["sizewise", "predict", str(folder), "--data", str(settings["data"]), "--out", "predictions"])
+        )

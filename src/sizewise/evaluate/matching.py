@@ -25,7 +25,7 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     """The cases of two folders, ordered by name, the predictions without a target, and the targets left out.
 
     A prediction is named after its image, so a target may be called as a mask of that image is: ``x_mask.png`` is the
-    truth of ``x.png``. The case has the prediction's name.
+    truth of ``x.png``. The case has the target's name, whatever each model calls it.
 
     Files that are no label maps, such as the JSON files that nnU-Net leaves, are passed over. With
     ``cases="predicted"`` a target without a prediction is left out (a fold's validation cases among all targets, say);
@@ -46,7 +46,9 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
             "(the ending may differ, and a label map's name may end in _mask or the like). Predict the missing cases, "
             "or score those that are there with `cases=predicted`."
         )
-    pairs = [Pair(name, predicted[name], wanted[partners[name]]) for name in sorted(partners)]
+    pairs = [
+        Pair(mine, predicted[name], wanted[mine]) for name, mine in sorted(partners.items(), key=lambda one: one[1])
+    ]
     return pairs, sorted(predicted.keys() - partners.keys()), missing
 
 
