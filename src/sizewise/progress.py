@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TypeVar
 
 from sizewise.wording import clock
@@ -28,7 +28,7 @@ def track(items: Iterable[Item], *, what: str, total: int | None = None) -> Iter
 
         yield from rich_track(items, description=what, total=total, console=Console(stderr=True), transient=True)
     else:
-        total = len(items) if total is None and hasattr(items, "__len__") else total
+        total = len(items) if total is None and isinstance(items, Sized) else total
         yield from with_lines(items, what=what, total=total)
 
 

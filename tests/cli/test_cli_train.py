@@ -279,3 +279,11 @@ def test_torchrun_and_a_failure_of_two_processes(run, data, tmp_path):
     assert (
         done.stderr == "sizewise: two holds this run already, finished. Show it with --resume, or use another --out.\n"
     )
+
+
+def test_a_run_has_the_threads_that_were_asked_for_and_keeps_them(run, data):
+    assert run(*flags(data, "--threads", "2", "--out", "r"))[0] == 0
+    assert json.loads(Path("r/versions.json").read_text())["threads"] == 2
+    code, _, err = run(*flags(data, "--threads", "-1", "--out", "other"))
+    assert code == 2
+    assert "--threads must be at least 0, got -1" in err

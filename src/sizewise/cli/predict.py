@@ -24,6 +24,7 @@ def command(
     ] = False,
     groups: Annotated[str, typer.Option(help="cases that belong together: a pattern, as patient\\d+, or a CSV")] = "",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    threads: Annotated[int, typer.Option(help="of torch on a CPU (default: the cores that others leave free)")] = 0,
 ) -> None:
     """Write a label map for each image, in the image's own size and geometry."""
     from sizewise.cli.score_screen import show_scores
@@ -32,20 +33,22 @@ def command(
     from sizewise.data.recognise import SYNTHETIC
     from sizewise.metrics.cases_csv import read_cases
     from sizewise.metrics.registry import LengthUnit
+    from sizewise.train.machine import cpu_threads, free_threads
     from sizewise.train.predict import deciding_options, predict_folder, scored_names
 
-    files = predict_folder(
-        run,
-        data,
-        out=out,
-        subset=subset,
-        score=score,
-        groups=groups,
-        decide=decide,
-        temperature=temperature,
-        save_probabilities=save_probabilities,
-        device=device,
-    )
+    with cpu_threads(threads or free_threads()):
+        files = predict_folder(
+            run,
+            data,
+            out=out,
+            subset=subset,
+            score=score,
+            groups=groups,
+            decide=decide,
+            temperature=temperature,
+            save_probabilities=save_probabilities,
+            device=device,
+        )
     if score:
         table = out / "cases.csv"
         unit: LengthUnit = "mm" if any(map(is_volume, files)) else "pixels"
