@@ -52,11 +52,7 @@ def diagram(
         )
         marks.append(Mark("points", numbers([rank]), [0.0], arm, style, text=[tips], listed=False))
         at_side = end - 0.05 if on_left else end + 0.05
-        marks.append(
-            Mark(
-                "words", numbers([at_side]), [level], text=[f"{arm} ({rank:.2f})"], anchor="end" if on_left else "start"
-            )
-        )
+        marks.append(Mark("words", numbers([at_side]), [level], text=[arm], anchor="end" if on_left else "start"))
     ranks = dict(zip(found.arms, found.mean_ranks, strict=True))
     for number, clique in enumerate(found.cliques):
         ends = [min(ranks[arm] for arm in clique) - 0.05, max(ranks[arm] for arm in clique) + 0.05]
@@ -68,7 +64,7 @@ def diagram(
     marks.append(Mark("words", numbers([(1 + stop) / 2]), [1.15], text=[tips], anchor="middle"))
     lowest = -(0.9 + 0.3 * bars) - 0.55 * (left - 1)
     panel = Panel(
-        marks, bare=True, stretch=True, x_range=(1 - 0.75 * count, count + 0.75 * count), y_range=(lowest, 1.4)
+        marks, bare=True, stretch=True, x_range=(1 - 0.62 * count, count + 0.62 * count), y_range=(lowest, 1.4)
     )
     return Figure(
         "critical-difference",

@@ -29,7 +29,7 @@ class Engine:
         object.__setattr__(self, "jobs", parse_jobs(self.jobs))
 
     def threads(self, runtime: "Runtime") -> int:
-        """On a CPU what is asked for, else an equal share of the cores, or those that are free where one process works."""
+        """On a CPU what is asked for, else an equal share of the cores; one process alone takes those that are free."""
         import torch
 
         from sizewise.train.machine import free_threads
