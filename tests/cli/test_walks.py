@@ -125,3 +125,16 @@ def test_the_commands_of_a_page_and_what_they_say_is_next(page, reader, tmp_path
                 assert Path(after.split()[1]).is_file()
             elif not after.startswith("sizewise train"):  # it trains, as the page's own line does
                 reader(after)
+
+
+def test_the_next_step_of_a_score_has_its_options(reader, tmp_path):
+    """Two models that lack a case: what was scored with an option is compared with it."""
+    for name in ("predictions", "other-predictions"):
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+        shutil.copytree(tmp_path / "masks", tmp_path / name)
+        (tmp_path / name / "patient3_mask.png").unlink()
+    (line,) = next_lines(
+        reader("evaluate --pred predictions --target masks --cases predicted --classes 1 --out scores")
+    )
+    assert "--cases predicted --classes 1" in line
+    reader(line)

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sizewise.cli.score_screen import show_scores
@@ -61,9 +61,15 @@ def parse_numbers(text: str) -> tuple[float, ...]:
 
 
 def show_evaluation(
-    evaluation: Evaluation, *, path: Path, pred: Path, target: Path, regions: Sequence[Sequence[int]] = ()
+    evaluation: Evaluation,
+    *,
+    path: Path,
+    pred: Path,
+    target: Path,
+    regions: Sequence[Sequence[int]],
+    options: Mapping[str, tuple[object, object]],
 ) -> None:
-    """The notes on stderr, the table and the next step on stdout."""
+    """The notes on stderr, the table and the next step, with the same ``options`` (value, default), on stdout."""
     if evaluation.unmatched:
         number = counted(len(evaluation.unmatched), "prediction has", "predictions have")
         _note(f"{number} no target; not scored", evaluation.unmatched)
@@ -82,8 +88,10 @@ def show_evaluation(
         length_unit=evaluation.length_unit,
     )
     print(f"Wrote {path}: one line per case, class and metric. An empty value is a true negative or an empty target.")
-    folders = f"--pred A={shlex.quote(str(pred))} --pred B=OTHER --target {shlex.quote(str(target))}"
-    show_next(f"sizewise report {folders}  # compares two models on these cases")
+    words = ["sizewise", "report", "--pred", f"A={pred}", "--pred", "B=OTHER", "--target", str(target)]
+    for flag, (value, usual) in options.items():
+        words += [] if value == usual else [flag, str(value)]
+    show_next(f"{shlex.join(words)}  # compares two models on these cases")
 
 
 def _note(sentence: str, names: tuple) -> None:
