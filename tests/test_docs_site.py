@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import typer
+from report.chromium import BINARY, browser
 
 import sizewise as sw
 from sizewise.cli.commands import make_app
@@ -88,6 +89,24 @@ def test_the_site_is_whole(tmp_path):
     for path in tmp_path.rglob("*.html"):
         assert "<!-- the commands" not in path.read_text(encoding="utf-8")
         assert ":class:`" not in path.read_text(encoding="utf-8"), f"{path.name} shows a role of another markup"
+    if BINARY is not None:
+        assert "guides/decide.html" in found_from_the_disk(tmp_path / "getting-started.html", "temperature")
+
+
+def found_from_the_disk(path, word):
+    """What the search lists for a word on a page that was opened as a file."""
+    query, links = "document.querySelector('[data-md-component=search-query]')", ".md-search-result__link"
+    with browser() as page:
+        page.open(path)
+        page.run(f"{query}.focus()")
+        page.run(f"{query}.value = '{word}'")
+        wait = f"new Promise(done => setTimeout(() => done(document.querySelectorAll('{links}').length), 200))"
+        for _ in range(50):
+            page.run(f"{query}.dispatchEvent(new KeyboardEvent('keyup', {{bubbles: true}}))")
+            if page.run(wait):
+                break
+        assert [url for url in page.requests if not url.startswith(("file:", "about:"))] == []
+        return page.run(f"[...document.querySelectorAll('{links}')].map(a => a.href).join(' ')")
 
 
 def loaded_from_elsewhere(site, pages):

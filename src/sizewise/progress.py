@@ -1,32 +1,50 @@
-"""A progress bar with the time left, for anything that takes more than a moment."""
+"""How far something has come, for anything that takes more than a moment: a bar, or a line now and then in a pipe."""
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TypeVar
+
+from sizewise.wording import clock
 
 Item = TypeVar("Item")
 NO_BARS = "SIZEWISE_NO_BARS"  # in the environment, so that processes started meanwhile know it too
+LINE_SECONDS = 20.0  # between two lines in a pipe or a log file
 
 
 def track(items: Iterable[Item], *, what: str, total: int | None = None) -> Iterator[Item]:
-    """Yield the items with a bar on stderr when that is a terminal, else silently; of several processes one draws.
+    """Yield the items with a bar on stderr when that is a terminal, else with a line now and then; one process speaks.
 
     >>> list(track([1, 2], what="cases"))
     [1, 2]
     """
-    if (
-        not sys.stderr.isatty()
-        or NO_BARS in os.environ
-        or int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")))
-    ):
+    if NO_BARS in os.environ or int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))):
         yield from items
-        return
-    from rich.console import Console
-    from rich.progress import track as rich_track
+    elif sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import track as rich_track
 
-    yield from rich_track(items, description=what, total=total, console=Console(stderr=True), transient=True)
+        yield from rich_track(items, description=what, total=total, console=Console(stderr=True), transient=True)
+    else:
+        total = len(items) if total is None and isinstance(items, Sized) else total
+        yield from with_lines(items, what=what, total=total)
+
+
+def with_lines(
+    items: Iterable[Item], *, what: str, total: int | None, timer: Callable[[], float] = time.monotonic
+) -> Iterator[Item]:
+    """Yield the items; every 20 seconds a line says how many are done, and how long the rest takes at that pace."""
+    started = told = timer()
+    for done, item in enumerate(items):  # the item that comes now is not done
+        now = timer()
+        if now - told >= LINE_SECONDS:
+            told = now
+            of = "" if total is None else f" of {total}"
+            left = f", {clock((now - started) / done * (total - done))} left" if total and done else ""
+            print(f"{what}: {done}{of}{left}", file=sys.stderr, flush=True)
+        yield item
 
 
 @contextlib.contextmanager

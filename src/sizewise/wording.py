@@ -1,4 +1,6 @@
-"""Numbers in sentences."""
+"""Numbers and names in sentences."""
+
+from collections.abc import Sequence
 
 
 def counted(number: int, what: str, plural: str = "") -> str:
@@ -8,6 +10,24 @@ def counted(number: int, what: str, plural: str = "") -> str:
     ('1 case', '2 cases', '0 masks have')
     """
     return f"{number} {what if number == 1 else plural or what + 's'}"
+
+
+def few(names: Sequence[str], most: int = 5) -> str:
+    """The first names, and how many more there are.
+
+    >>> few(["a", "b"]), few(["a", "b", "c", "d"], most=2)
+    ('a, b', 'a, b and 2 more')
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def left_out(names: Sequence[str], what: str, plural: str) -> str:
+    """A line on files that have no use here: the same wherever it is told.
+
+    >>> left_out(["x.png"], "mask has no image", "masks have no image")
+    '1 mask has no image, and is left out: x.png.'
+    """
+    return f"{counted(len(names), what, plural)}, and {'is' if len(names) == 1 else 'are'} left out: {few(names)}."
 
 
 def clock(seconds: float) -> str:

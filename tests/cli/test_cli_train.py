@@ -254,7 +254,7 @@ def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tm
     assert lines[4].startswith("scoring 2 test cases at full resolution, decided by argmax, dice, temperature ")
     assert lines[5].startswith("Test scores of runs/")
     (folder,) = (tmp_path / "runs").iterdir()
-    assert lines[-1] == f"Next: sizewise predict runs/{folder.name} --data PATH --out predictions"
+    assert lines[-1] == f"Next: sizewise predict runs/{folder.name} --data {data} --out predictions"
     assert {row.of.run for row in read_cases(folder / "cases.csv")} == {folder.name[-8:]}
     names = {file.name for file in folder.iterdir()}
     assert names >= {"config.json", "versions.json", "split.json", "history.csv", "cases.csv", "best.pt", "last.pt"}
@@ -279,3 +279,11 @@ def test_torchrun_and_a_failure_of_two_processes(run, data, tmp_path):
     assert (
         done.stderr == "sizewise: two holds this run already, finished. Show it with --resume, or use another --out.\n"
     )
+
+
+def test_a_run_has_the_threads_that_were_asked_for_and_keeps_them(run, data):
+    assert run(*flags(data, "--threads", "2", "--out", "r"))[0] == 0
+    assert json.loads(Path("r/versions.json").read_text())["threads"] == 2
+    code, _, err = run(*flags(data, "--threads", "-1", "--out", "other"))
+    assert code == 2
+    assert "--threads must be at least 0, got -1" in err

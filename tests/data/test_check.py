@@ -57,11 +57,14 @@ def test_an_empty_mask_is_a_warning_and_is_counted(root):
     assert result.sizes[1].counts == (280, 0, 0)
 
 
-def test_a_mask_without_an_image_is_an_error_an_unused_image_a_warning(root):
+def test_a_mask_without_an_image_and_an_unused_image_are_warnings(root):
     save(root / "labelsTr" / "pancreas_050.nii.gz", labels(classes=3))
     save(root / "imagesTr" / "pancreas_060.nii.gz", scan(60))
-    assert messages(root) == [f"'{root}/labelsTr/pancreas_050.nii.gz' is a mask without an image."]
-    assert messages(root, "warning") == [f"'{root}/imagesTr' has 1 image that no case uses: pancreas_060.nii.gz."]
+    assert messages(root) == []  # training goes on without them
+    assert messages(root, "warning") == [
+        "1 mask has no image, and is left out: pancreas_050.nii.gz.",
+        f"'{root}/imagesTr' has 1 image that no case uses: pancreas_060.nii.gz.",
+    ]
 
 
 def test_an_unlisted_pair_is_no_error(root):
@@ -144,7 +147,7 @@ def test_an_image_without_a_mask_is_told_of_but_in_the_test_set():
     cases = (Case("a", (), ()), Case("b", (), (), subset="test"))
     findings = check_dataset(Dataset("d", ("background", "a"), cases, reader, 2)).findings
     assert [(finding.level, finding.message) for finding in findings] == [
-        ("warning", "case a has no mask, and is left out.")
+        ("warning", "1 image has no mask, and is left out: a.")
     ]
 
 

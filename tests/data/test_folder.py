@@ -114,14 +114,27 @@ def test_equal_names_in_two_subsets_stay_two_cases(tmp_path):
     assert by_subset(opened(tmp_path)) == {"train": ["train_0"], "test": ["test_0"]}
 
 
+def test_pictures_beside_the_folders_are_left_out_and_told(tmp_path):
+    """A preview beside images/ and masks/, or beside train/images/: it is no case."""
+    preview = Image.fromarray(np.zeros((4, 4, 3), dtype=np.uint8))
+    for name, root in (
+        ("flat", write_image_folder(tmp_path / "flat")),
+        ("deep", write_multiclass_folder(tmp_path / "deep")),
+    ):
+        preview.save(root / "figure.png")
+        preview.save(root / "preview.png")
+        dataset = opened(root)
+        assert len(dataset.cases) == 8, name
+        assert "2 pictures lie beside the folders, and are left out: figure.png, preview.png." in dataset.notes, name
+
+
 def test_missing_partners_are_kept_and_told(tmp_path):
     root = write_image_folder(tmp_path, cases=4)
     os.remove(root / "masks" / "case 2_mask.png")
     Image.fromarray(np.zeros((4, 4), dtype=np.uint8)).save(root / "masks" / "orphan.png")
     dataset = opened(root)
     assert [case.target == () for case in dataset.cases] == [False, False, True, False]
-    assert "Masks without an image: 1" in dataset.notes[0]
-    assert "orphan.png" in dataset.notes[0]
+    assert dataset.notes[0] == "1 mask has no image, and is left out: orphan.png."
     with pytest.raises(BadInput, match=r"case 2.*has no mask"):
         dataset.reader.target(dataset.cases[2])
 

@@ -219,3 +219,22 @@ def test_regions_are_scored_as_one_each(folders):
     ):
         with pytest.raises(BadInput, match=sentence):
             run(folders, **wrong)
+
+
+def test_a_target_may_be_called_as_a_mask_of_the_image_is(folders):
+    """Predictions have the names of the images; the reader of the data set pairs x.png with x_mask.png, and so does this."""
+    for name in ("x.png", "y.png"):
+        save(folders[0], name, square())
+    for name in ("x_mask.png", "y.png"):
+        save(folders[1], name, square())
+    pairs, unmatched, left_out = match_folders(*folders)
+    assert [(pair.name, pair.target.name) for pair in pairs] == [("x_mask", "x_mask.png"), ("y", "y.png")]
+    assert unmatched == left_out == []
+    assert {row.case for row in run(folders, names={"y"}).rows} == {"y", "all"}
+
+
+def test_distances_are_in_pixels_where_nothing_says_a_spacing(folders):
+    for folder in folders:
+        save(folder, "a.png", square())
+    assert run(folders).length_unit == "pixels"
+    assert run(folders, spacing=(0.5, 0.5)).length_unit == "mm"

@@ -85,7 +85,7 @@ class Page:
         return result["result"].get("value")
 
     def key(self, name: str) -> None:
-        code = {"End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}[name]
+        code = {"Tab": 9, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}[name]
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code)
 

@@ -159,7 +159,11 @@ def test_one_loss_and_one_seed_are_no_comparison(tmp_path):
     alone = assemble(make_study(tmp_path / "a", data=("one",), cases=3, seeds=1, runs=False, losses=("CE",)))
     assert alone.page.verdict[0].lead == "Nothing to compare: CE is the only loss."
     few = assemble(make_study(tmp_path / "b", data=("one",), cases=12, seeds=1, runs=False, losses=("CE", "RCE")))
-    assert few.page.verdict[0].lead == "No loss can be shown to differ from CE."  # and no advice
+    untested = (
+        "Nothing could be tested: one seed, where it takes 2 and better 3. That is not the same as no difference."
+    )
+    assert few.page.verdict[0].lead == untested  # and no advice
+    assert few.page.comparison_tables[0].rows[0][4].text == "not testable"
     assert "One seed cannot separate RCE from luck" in few.page.verdict[0].sentences[0]
 
 
@@ -244,7 +248,7 @@ def test_label_maps_from_elsewhere_get_the_same_report(tmp_path):
     assert "60.00" in text  # far: 6 of 10
     assert "3 cases are too few to compare far with near" in text
     (row,) = csv.DictReader((out / "tables" / "comparisons.csv").read_text().splitlines())
-    assert [row[name] for name in ("95 % interval", "p (Holm)", "Wilcoxon p (Holm)", "seeds needed")] == ["–"] * 4
+    assert [row[name] for name in ("95 % interval", "p (Holm)", "Wilcoxon p (Holm)", "would show it")] == ["–"] * 4
     (row,) = csv.DictReader((out / "figures" / "differences.csv").read_text().splitlines())
     assert [row[name] for name in ("low", "high", "p", "p_holm")] == [""] * 4
     assert CliRunner().invoke(make_app(), ["report", str(out)]).exit_code == 0  # again from what was saved
@@ -276,8 +280,8 @@ def test_of_one_set_of_predictions_each_the_better_one_is_named(tmp_path):
     assert "twin and near give the same DSC in every case" in text
     assert "| model | DSC (%)" in text
     row = next(line for line in text.splitlines() if line.startswith("| all cases | far |"))
-    assert row.split("|")[5].strip() == "yes"  # in the table of comparisons, too
-    assert "intervals over new cases, each" in text
+    assert row.split("|")[5].strip() == "yes, worse"  # in the table of comparisons, too
+    assert "95 % intervals over new cases; what is shown" in text
     assert "loss" not in text.split("## Figures")[0].lower()
 
 

@@ -164,10 +164,61 @@ def test_dark_follows_the_system_and_the_button(page, path):
     page.run("localStorage.clear()")
 
 
-def test_a_phone_need_not_scroll_sideways(page, path):
-    page.open(path, width=390, height=844)
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 800, 1400])
+def test_no_screen_need_scroll_sideways(page, path, width, dark):
+    page.open(path, width=width, height=844, dark=dark)
     page.run("figuresOnPage.forEach(f => f.node.closest('.off') || f.draw())")
-    assert page.run("document.documentElement.scrollWidth") <= 390
+    assert page.run("document.documentElement.scrollWidth") <= width
+    drawn = page.run("figuresOnPage[0].node.querySelector('.panels svg').getBoundingClientRect().width")
+    assert drawn > 0.85 * page.run("figuresOnPage[0].node.clientWidth")  # a figure uses what there is
+
+
+def test_a_table_that_is_cut_says_that_it_scrolls(page, path):
+    page.open(path, width=390, height=844)
+    wide = "[...document.querySelectorAll('.scroll')].filter(b => b.scrollWidth > b.clientWidth + 1)"
+    assert page.run(f"{wide}.length") > 0
+    cue = "b.previousElementSibling.classList.contains('cue') && !b.previousElementSibling.hidden"
+    assert page.run(f"{wide}.every(b => {cue} && b.classList.contains('more'))") is True
+    page.open(path, width=1400, height=844)
+    assert page.run("document.querySelector('#scores + .block .cue')?.hidden ?? true") is True
+
+
+def test_the_ranking_stands_in_the_verdict_with_its_ties(page):
+    figure = "document.querySelector('#verdict #figure-differences')"
+    page.run(f"figuresOnPage.find(f => f.node === {figure}).draw()")
+    assert page.run(f"{figure}.querySelectorAll('.panels .line.thick path').length") > 0
+    assert (
+        page.run(f"[...{figure}.querySelectorAll('.axes text')].some(t => t.textContent === 'CE (reference)')") is True
+    )
+
+
+def test_what_is_left_out_is_one_line(page):
+    assert page.run("document.querySelectorAll('.left-out').length") > 0
+    assert page.run("document.querySelector('.left-out').checkVisibility()") is True
+    assert page.run("document.querySelector('.left-out').open") is False
+
+
+def test_everything_is_reached_by_keys_alone(page):
+    """From the top, Tab comes to every control that is shown, and the focus can be seen on it."""
+    page.run("figuresOnPage.forEach(f => f.draw()); document.activeElement.blur()")
+    shown = "a, button, select, input, summary, svg[tabindex], .scroll[tabindex], .cards, pre"
+    wanted = page.run(
+        f"[...document.querySelectorAll('{shown}')].filter(e => e.checkVisibility() && e.tabIndex >= 0 && !e.disabled).length"
+    )
+    reached = set()
+    for _ in range(wanted + 5):
+        page.key("Tab")
+        page.run("(e => { e.dataset.reached = '1'; })(document.activeElement)")
+        reached.add(page.run("getComputedStyle(document.activeElement).outlineStyle"))
+        if page.run("document.activeElement === document.body"):
+            break
+    left = page.run(
+        f"[...document.querySelectorAll('{shown}')].filter(e => e.checkVisibility() && e.tabIndex >= 0 && !e.disabled"
+        " && !e.dataset.reached).map(e => e.outerHTML.slice(0, 80))"
+    )
+    assert left == []
+    assert "none" not in reached - {page.run("getComputedStyle(document.body).outlineStyle")}
 
 
 def test_on_a_phone_a_first_column_is_read_in_words(page, path):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from sizewise.metrics.registry import find_metric
+from sizewise.report.standing import Standing
 from sizewise.report.verdict import advice
 
 
@@ -35,3 +36,13 @@ def test_nothing_is_advised_where_nothing_could_be_tested():
 def test_less_is_better_for_distances():
     found = [comparison("A", 1.5, metric="hd95"), comparison("B", -2.0, metric="hd95")]
     assert advice([], "CE", found).startswith("A has the best mean, by 1.5")
+
+
+def test_the_best_is_set_against_the_others_too():
+    found = [comparison("A", 0.03), comparison("B", 0.01), comparison("C", 0.02)]
+    words = {("A", "CE"): "better", ("A", "B"): "better", ("A", "C"): "not shown"}
+    standing = Standing("CE", dict.fromkeys(("A", "C", "B", "CE"), 0.5), {}, words, ())
+    said = advice(["A"], "CE", found, standing)
+    assert said == (
+        "Take A: it has the best mean too, and is shown better than B as well; it is not shown better than C."
+    )

@@ -9,7 +9,7 @@ import torch
 
 from sizewise.errors import BadInput
 from sizewise.train.config import RunConfig, Runtime
-from sizewise.train.machine import ending_together, make_fabric, settle_precision
+from sizewise.train.machine import ending_together, free_threads, make_fabric, settle_precision
 
 CONFIG = RunConfig(data="synthetic")
 CPU = Runtime(accelerator="cpu")
@@ -63,3 +63,23 @@ def test_a_failure_of_the_first_process_ends_those_it_started():
     alone = SimpleNamespace(strategy=SimpleNamespace(launcher=None))
     with pytest.raises(BadInput), ending_together(alone):
         raise BadInput("x")
+
+
+@pytest.mark.parametrize(("load", "threads"), [(0.0, 4), (1.0, 3), (3.6, 1), (40.0, 1)])
+def test_threads_are_the_cores_that_others_leave_free(monkeypatch, load, threads):
+    """Four cores, all of them ours: a load of 1 leaves three."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr("sizewise.train.machine.available_cores", lambda: 4)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    assert free_threads() == threads
+    monkeypatch.setattr("os.cpu_count", lambda: 64)  # a part of a large machine that has much to do
+    assert free_threads() >= threads
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    assert free_threads() == 4
+
+
+def test_a_number_of_threads_is_no_less_than_none():
+    with pytest.raises(BadInput, match="`threads` must be at least 0, got -1"):
+        make_fabric(RunConfig(data="synthetic"), Runtime(accelerator="cpu", threads=-1))

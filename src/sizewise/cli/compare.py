@@ -27,6 +27,7 @@ def command(
     out: Annotated[Path, typer.Option(help="the study folder; a study there is continued or added to")] = Path("study"),
     engine: Annotated[str, typer.Option(help=f"what carries out the runs: {' or '.join(ENGINES)}")] = "local",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    threads: Annotated[int, typer.Option(help="of each run on a CPU (default: the cores that others leave free)")] = 0,
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
     logger: Annotated[str, typer.Option(help="wandb, mlflow, tensorboard, or MODULE:NAME of your own")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="say what the study can show, and stop there")] = False,
@@ -64,7 +65,7 @@ def command(
         "settings": tuple(f"{name}={value}" for name, value in settings.items()),
     }
     config, datasets = parse_study(given, study), OpenDatasets()
-    runtime = Runtime(accelerator=device, save_seconds=save_seconds, logger=logger)  # type: ignore[arg-type]
+    runtime = Runtime(accelerator=device, save_seconds=save_seconds, logger=logger, threads=threads)  # type: ignore[arg-type]
     logger_words(logger)
     here = engine == "local"  # elsewhere steps take another time than on this machine
     show_outlook(outlook(config, folder=out, datasets=datasets, timed_on=runtime if here else None))

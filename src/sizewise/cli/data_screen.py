@@ -26,10 +26,9 @@ from sizewise.data.split_draw import group_cases
 from sizewise.data.split_options import SplitOptions, drawn, make_split
 from sizewise.data.strata import kinds
 from sizewise.errors import BadInput
-from sizewise.wording import counted
+from sizewise.wording import counted, few
 
 _SHOWN = 30
-_NAMED = 5
 
 
 def make_folder(folder: Path) -> None:
@@ -167,9 +166,8 @@ def _lines(findings: Sequence[Finding]) -> list[str]:
         else:
             lines.append(finding.message)
     for what, found in alike.items():
-        names = ", ".join(finding.case for finding in found[:_NAMED])
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        lines.append(found[0].message if len(found) == 1 else f"{len(found)} {what}: {names}{more}.")
+        names = few([finding.case for finding in found])
+        lines.append(found[0].message if len(found) == 1 else f"{len(found)} {what}: {names}.")
     return lines
 
 
@@ -192,5 +190,5 @@ def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, 
     print("All files are in order." if not warnings else f"No errors; {counted(len(_lines(warnings)), 'warning')}.")
     show_next(
         shlex.join(["sizewise", "train", "--data", path, *as_flags(options), "--loss", "RCE"]),
-        *([] if written else [f"sizewise data {shlex.quote(path)} --out DIR   (the plot, and sizes.csv)"]),
+        *([] if written else [f"sizewise data {shlex.quote(path)} --out DIR  # the plot, and sizes.csv"]),
     )

@@ -38,4 +38,4 @@ def command(
         device=device,
     )
     folder = shlex.quote(str(files[0].parent))
-    show_next(f"sizewise evaluate --pred {folder} --target FOLDER_OF_TRUE_LABEL_MAPS --out scores")
+    show_next(f"sizewise evaluate --pred {folder} --target FOLDER_OF_TRUE_LABEL_MAPS --cases predicted --out scores")

@@ -43,4 +43,11 @@ def command(
         regions=parse_regions(regions),
     )
     write_cases(path, evaluation.rows)
-    show_evaluation(evaluation, path=path, pred=pred, target=target)
+    given: dict[str, tuple[object, object]] = {
+        "--cases": (cases, "all"),
+        "--classes": (classes, None),
+        "--regions": (regions, None),
+    }
+    given |= {"--ignore-index": (ignore_index, None), "--background": (background, "0"), "--spacing": (spacing, "1,1")}
+    given |= {"--nsd-tolerance": (nsd_tolerance, 1.0)}
+    show_evaluation(evaluation, path=path, pred=pred, target=target, regions=parse_regions(regions), options=given)

@@ -2,10 +2,12 @@
 
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sizewise.cli.score_screen import show_scores
 from sizewise.cli.show import show_next
+from sizewise.data.names_beside import names_beside
 from sizewise.errors import BadInput
 from sizewise.evaluate.folders import Evaluation
 from sizewise.wording import counted
@@ -58,8 +60,16 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     return numbers * 2 if len(numbers) == 1 else numbers
 
 
-def show_evaluation(evaluation: Evaluation, *, path: Path, pred: Path, target: Path) -> None:
-    """The notes on stderr, the table and the next step on stdout."""
+def show_evaluation(
+    evaluation: Evaluation,
+    *,
+    path: Path,
+    pred: Path,
+    target: Path,
+    regions: Sequence[Sequence[int]],
+    options: Mapping[str, tuple[object, object]],
+) -> None:
+    """The notes on stderr, the table and the next step, with the same ``options`` (value, default), on stdout."""
     if evaluation.unmatched:
         number = counted(len(evaluation.unmatched), "prediction has", "predictions have")
         _note(f"{number} no target; not scored", evaluation.unmatched)
@@ -72,10 +82,16 @@ def show_evaluation(evaluation: Evaluation, *, path: Path, pred: Path, target: P
     if evaluation.absent:
         _note("no file holds these ids, so they are not scored (name --classes to count them)", evaluation.absent)
     print(f"'{pred}' against '{target}'")
-    show_scores(evaluation.rows)
+    show_scores(
+        evaluation.rows,
+        names=names_beside(target, regions=tuple(map(tuple, regions))),
+        length_unit=evaluation.length_unit,
+    )
     print(f"Wrote {path}: one line per case, class and metric. An empty value is a true negative or an empty target.")
-    folders = f"--pred A={shlex.quote(str(pred))} --pred B=OTHER --target {shlex.quote(str(target))}"
-    show_next(f"sizewise report {folders}  (compares two models on these cases)")
+    words = ["sizewise", "report", "--pred", f"A={pred}", "--pred", "B=OTHER", "--target", str(target)]
+    for flag, (value, usual) in options.items():
+        words += [] if value == usual else [flag, str(value)]
+    show_next(f"{shlex.join(words)}  # compares two models on these cases")
 
 
 def _note(sentence: str, names: tuple) -> None:

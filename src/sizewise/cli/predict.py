@@ -31,35 +31,40 @@ def command(
     ] = False,
     groups: Annotated[str, typer.Option(help="cases that belong together: a pattern, as patient\\d+, or a CSV")] = "",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    threads: Annotated[int, typer.Option(help="of torch on a CPU (default: the cores that others leave free)")] = 0,
 ) -> None:
     """Write a label map for each image, in the image's own size and geometry."""
     from sizewise.cli.score_screen import show_scores
     from sizewise.cli.show import show_next
+    from sizewise.data.file_names import is_volume
     from sizewise.data.recognise import SYNTHETIC
     from sizewise.metrics.cases_csv import read_cases
+    from sizewise.metrics.registry import LengthUnit
+    from sizewise.train.machine import cpu_threads, free_threads
     from sizewise.train.predict import deciding_options, predict_folder, scored_names
 
     run = runs[0]
-    files = predict_folder(
-        runs,
-        data,
-        out=out,
-        subset=subset,
-        score=score,
-        groups=groups,
-        decide=decide,
-        temperature=temperature,
-        flips=flips,
-        overlap=overlap,
-        keep_largest=keep_largest,
-        save_probabilities=save_probabilities,
-        device=device,
-    )
+    with cpu_threads(threads or free_threads()):
+        files = predict_folder(
+            runs,
+            data,
+            out=out,
+            subset=subset,
+            score=score,
+            groups=groups,
+            decide=decide,
+            temperature=temperature,
+            flips=flips,
+            overlap=overlap,
+            keep_largest=keep_largest,
+            save_probabilities=save_probabilities,
+            device=device,
+        )
     if score:
         table = out / "cases.csv"
-        show_scores(
-            read_cases(table), title=f"Scores of {' + '.join(map(str, runs))} on {data}", names=scored_names(run)
-        )
+        unit: LengthUnit = "mm" if any(map(is_volume, files)) else "pixels"
+        title = f"Scores of {' + '.join(map(str, runs))} on {data}"
+        show_scores(read_cases(table), title=title, names=scored_names(run), length_unit=unit)
         print(f"Wrote {table}: one line per case, class and metric.")
         return
     if save_probabilities:
@@ -74,8 +79,8 @@ def command(
         show_next(shlex.join(again))
     elif written != out:  # multi-label: a folder for each class
         show_next(
-            f"{shlex.join(again)}  (scores all classes, where the data has true label maps)",
-            f"{evaluate}  (one class)",
+            f"{shlex.join(again)}  # scores all classes, where the data has true label maps",
+            f"{evaluate}  # one class",
         )
     else:
         show_next(evaluate)

@@ -33,6 +33,12 @@ def command(
     ignore_index: Annotated[int | None, typer.Option(help="With --pred: target pixels that count for nothing.")] = None,
     background: Annotated[str, typer.Option(help="With --pred: none scores label 0 like every other class.")] = "0",
     spacing: Annotated[str, typer.Option(help="With --pred: mm between rows and columns, as 0.5,0.5.")] = "1,1",
+    cases: Annotated[
+        str, typer.Option(help="With --pred: all, or predicted: only the cases that every --pred has.")
+    ] = "all",
+    images: Annotated[
+        Path | None, typer.Option(help="With --pred: folder of the images, for pictures of cases in the report.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="With --pred: processes. Default: one per core.")] = None,
 ) -> None:
     """Make the report of a study again, or one of label maps that came from elsewhere."""
@@ -50,6 +56,7 @@ def command(
         jobs,
         background,
         tuple(map(tuple, parse_regions(regions))),
+        cases,
     )
     predictions = choose_source(study, pred or [], target)
     if predictions:
@@ -62,9 +69,10 @@ def command(
             reference=reference,
             groups=groups,
             command=command_line(),
+            images=images,
         )
     assert study is not None
     if not predictions:
-        refuse_scoring(study, scoring, groups)
+        refuse_scoring(study, scoring, groups, images)
     made = assemble(study, reference=reference, metric=metric, command="" if predictions else command_line())
     show_report(made.page, write_report(made, out or study, every_view=every_view))

@@ -32,9 +32,9 @@ def choose_source(study: Path | None, pred: Sequence[str], target: Path | None) 
     return folders
 
 
-def refuse_scoring(study: Path, scoring: Scoring, groups: str) -> None:
+def refuse_scoring(study: Path, scoring: Scoring, groups: str, images: Path | None = None) -> None:
     """A study was scored when its runs ended: options about scoring would be ignored, so they are an error."""
-    given = ["groups"] if groups else []
+    given = [name for name, value in (("groups", groups), ("images", images)) if value]
     given += [field.name for field in fields(Scoring) if getattr(scoring, field.name) != field.default]
     if given:
         names = ", ".join(f"`{name}`" for name in given)

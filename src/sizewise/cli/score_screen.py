@@ -5,32 +5,37 @@ from collections.abc import Iterable, Mapping
 from sizewise.cli.show import show_table
 from sizewise.metrics.cases_csv import Row
 from sizewise.metrics.class_summary import ClassSummary, summarise
-from sizewise.metrics.registry import METRICS, POOLED
+from sizewise.metrics.registry import METRICS, POOLED, LengthUnit
 
 _COUNTS = {"cases": "cases", "true neg.": "true_negatives", "missed": "missed", "false alarms": "false_alarms"}
 
 
-def show_decisions(rows: Iterable[Row], *, title: str, names: Mapping[int, str] | None = None) -> None:
+def show_decisions(
+    rows: Iterable[Row], *, title: str, names: Mapping[int, str] | None = None, length_unit: LengthUnit = "mm"
+) -> None:
     """The same for a run that was scored under several decisions: two tables for each."""
     by_decision: dict[str, list[Row]] = {}
     for row in rows:
         by_decision.setdefault(row.of.decision, []).append(row)
     for decision, mine in by_decision.items():
         decided = f", decided by {decision}" if len(by_decision) > 1 else ""
-        show_scores(mine, title=f"{title}{decided}", names=names)
+        show_scores(mine, title=f"{title}{decided}", names=names, length_unit=length_unit)
 
 
-def show_scores(rows: Iterable[Row], *, title: str = "", names: Mapping[int, str] | None = None) -> None:
+def show_scores(
+    rows: Iterable[Row], *, title: str = "", names: Mapping[int, str] | None = None, length_unit: LengthUnit = "mm"
+) -> None:
     """Print means over cases and pooled scores, then errors with a sign and counts of empty regions.
 
     Args:
         rows: the lines of a cases.csv.
         title: stands before what the first table says it is.
         names: of the classes, by id.
+        length_unit: what distances are in.
     """
     summaries = summarise(rows)
     labels = [f"{one.class_id} {(names or {}).get(one.class_id, '')}".strip() for one in summaries]
-    every = [metric for metric in METRICS.values() if metric.screen[0]]
+    every = [metric.measured_in(length_unit) for metric in METRICS.values() if metric.screen[0]]
     shown = [metric for metric in every if metric.of_components is None]
     components = {metric.name: metric.screen for metric in every if metric.of_components is not None}
     scores = {metric.name: metric.screen for metric in shown if not metric.signed}

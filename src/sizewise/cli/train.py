@@ -23,6 +23,7 @@ def command(
     nodes: Annotated[int, typer.Option(help="machines, started with torchrun")] = 1,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="same bits on a GPU, slower")] = False,
     workers: Annotated[int, typer.Option(help="threads that read files, 0 for one per core")] = 0,
+    threads: Annotated[int, typer.Option(help="of torch on a CPU (default: the cores that others leave free)")] = 0,
     stream: Annotated[bool, typer.Option("--stream", help="read crops from disk, keep nothing in memory")] = False,
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
     logger: Annotated[str, typer.Option(help="wandb, mlflow, tensorboard, or MODULE:NAME of your own")] = "",
@@ -44,6 +45,7 @@ def command(
         keep_on_device="never" if stream else "auto",
         save_seconds=save_seconds,
         logger=logger,
+        threads=threads,
     )
     settings = run_settings({name: value for name, value in given.items() if value is not None})
     if config is not None:

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from sizewise.errors import RunFailed
 from sizewise.metrics.cases_csv import read_cases
 from sizewise.train.config import Runtime
 from sizewise.train.decided_labels import decision_names
-from sizewise.train.machine import settle_precision
+from sizewise.train.machine import free_threads, settle_precision
 from sizewise.train.resolve import resolve
 from sizewise.train.run import print_at_once, run_training
 from sizewise.train.run_folder import discard_unstarted, run_name
@@ -22,6 +23,7 @@ from sizewise.train.run_folder import discard_unstarted, run_name
 def carry_out(settings: dict[str, Any], runtime: Runtime, *, out: Path | None, resume: bool, decide: str) -> None:
     """Resolve, run, and show the scores of each decision. Of several processes the first one speaks."""
     decisions = decision_names(decide.split(","), argument="decide")
+    runtime = replace(runtime, threads=runtime.threads or free_threads())
     speaks = int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
     run = resolve(settings)
     folder = out or Path("runs") / run_name(settle_precision(run.config, runtime), run.dataset.name)
@@ -40,6 +42,9 @@ def carry_out(settings: dict[str, Any], runtime: Runtime, *, out: Path | None, r
             discard_unstarted(folder)
         raise
     if speaks:
-        show_decisions(read_cases(folder / "cases.csv"), title=f"Test scores of {folder}", names=run.task.names)
+        title, unit = f"Test scores of {folder}", run.dataset.reader.length_unit
+        show_decisions(read_cases(folder / "cases.csv"), title=title, names=run.task.names, length_unit=unit)
         print(f"Curves: {folder / 'curves.png'}   every case: {folder / 'cases.csv'}")
-        show_next(f"sizewise predict {shlex.quote(str(folder))} --data PATH --out predictions")
+        show_next(
+            shlex.join(["sizewise", "predict", str(folder), "--data", str(settings["data"]), "--out", "predictions"])
+        )

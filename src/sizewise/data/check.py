@@ -10,11 +10,12 @@ from typing import Literal
 import numpy as np
 
 from sizewise.data.dataset import Case, Dataset
+from sizewise.data.pairs import WITHOUT_IMAGE
 from sizewise.data.same_images import digest, same_images
 from sizewise.errors import BadInput
 from sizewise.parallel import available_cores, map_ahead
 from sizewise.progress import track
-from sizewise.wording import counted
+from sizewise.wording import counted, left_out
 
 EMPTY = "masks are empty: they have no foreground pixel"
 WITHOUT_MASK = "images have no mask, and are left out"
@@ -61,8 +62,8 @@ def check_dataset(dataset: Dataset, *, workers: int | None = None) -> CheckResul
     """Decode every image and every label map, several at a time, and compare them.
 
     Errors: unreadable or truncated files, sizes or geometries that differ, label values without a class, pixels that
-    are no numbers, a mask without an image. Warnings, as training goes on with or without them: an image that has no
-    mask or that no case uses, a mask without any foreground, an image that several groups have.
+    are no numbers. Warnings, as training goes on with or without them: an image that has no mask or that no case uses,
+    a mask without an image or without any foreground, an image that several groups have.
 
     Args:
         dataset: what ``open_dataset`` returned.
@@ -102,7 +103,8 @@ def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes 
         found(str(error), image_file)
     if not case.target:
         if case.subset != "test":  # the label maps of test cases are often kept back
-            found(f"{_named(image_file, case)} has no mask, and is left out.", image_file, "warning", WITHOUT_MASK)
+            one = left_out([case.name], "image has no mask", "")
+            found(one, image_file, "warning", WITHOUT_MASK)
         return findings, None, image
     try:
         target = dataset.reader.target(case)
@@ -149,10 +151,12 @@ def _stray_files(dataset: Dataset) -> Iterator[Finding]:
     stray_images = _unused(images, among=masks | images)
     stems = {path.name[: -len(ending)] for ending, paths in stray_images.values() for path in paths}
     numbered = {stem.rpartition("_")[0] for stem in stems}  # nnU-Net's CASE_0000 is the image of CASE
-    for ending, paths in _unused(masks, among=masks | images).values():
+    told = any(WITHOUT_IMAGE in note for note in dataset.notes)  # by the layout, which knows all of them
+    for ending, paths in () if told else _unused(masks, among=masks | images).values():
         for path in paths:
             if path.name[: -len(ending)] not in stems | numbered:
-                yield Finding("error", "", path, f"'{path}' is a mask without an image.")
+                message = left_out([path.name], f"mask has {WITHOUT_IMAGE}", "")
+                yield Finding("warning", path.name, path, message, f"masks have {WITHOUT_IMAGE}, and are left out")
     for folder, (_, paths) in stray_images.items():
         names = ", ".join(path.name for path in paths[:3]) + (" …" if len(paths) > 3 else "")
         yield Finding(

@@ -16,7 +16,7 @@ maps are written with label ids again, which is what the test server takes. Ther
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 from PIL import Image as Picture
@@ -51,6 +51,10 @@ _TO_TRAIN_ID[_TO_LABEL_ID] = np.arange(len(LABEL_IDS))
 @dataclass(frozen=True)
 class CityscapesReader(Reader):
     """Reads label ids as train ids, and writes train ids as label ids."""
+
+    @property
+    def length_unit(self) -> Literal["mm", "pixels"]:
+        return "pixels"
 
     def image(self, case: Case) -> Image:
         return read_case_picture(case, 3)

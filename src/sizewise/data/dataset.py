@@ -61,6 +61,11 @@ class Reader(ABC):
     def write(self, labels: np.ndarray, case: Case, folder: Path) -> Path:
         """Write a label map in the geometry of the case's image to ``folder``; returns the file, named by the case."""
 
+    @property
+    def length_unit(self) -> Literal["mm", "pixels"]:
+        """What distances in its images are in: pixels where the files have no spacing."""
+        return "mm"
+
     def as_stored(self, channels: np.ndarray, case: Case) -> np.ndarray:
         """(C, *S) values with the axes as they lie in the label map that :meth:`write` makes of the case."""
         return channels

@@ -9,6 +9,7 @@ from pathlib import Path
 from sizewise.data.dataset import Case, Subset
 from sizewise.data.file_names import is_picture, is_volume, stem
 from sizewise.errors import BadInput
+from sizewise.wording import left_out
 
 _SUBSETS: dict[str, Subset] = {
     "train": "train", "training": "train", "tr": "train",
@@ -34,6 +35,7 @@ _MASK_AFFIX = re.compile(
 _IMAGE_AFFIX = re.compile(r"(?:^(?:images?|imgs?)[_\-. ])|(?:[_\-. ](?:images?|imgs?|sat|0000)$)", re.IGNORECASE)
 _DERIVED = ("overlay", "pred", "vis", "instance", "edge", "boundary", "color", "colour", "superpixel")
 _DEEPEST = 4
+WITHOUT_IMAGE = "no image"  # what check_dataset need not find again
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,13 @@ class FoundFiles:
         images: by subset and by path below the images folder.
         masks: the same for masks.
         loose: pictures in a folder that says the subset at most: images of CamVid, or images and masks side by side.
+        beside: those of them that lie beside folders of images: a preview, a figure.
     """
 
     images: dict[Subset, dict[str, Path]] = field(default_factory=lambda: defaultdict(dict))
     masks: dict[Subset, dict[str, Path]] = field(default_factory=lambda: defaultdict(dict))
     loose: dict[Subset, dict[str, Path]] = field(default_factory=lambda: defaultdict(dict))
+    beside: list[Path] = field(default_factory=list)
 
 
 def find_files(root: Path) -> FoundFiles:
@@ -135,7 +139,11 @@ def _walk(folder: Path, parts: tuple[str, ...]) -> Iterator[tuple[Path, tuple[st
 def _sort_loose(found: FoundFiles) -> None:
     for subset, files in found.loose.items():
         if found.images.get(subset):
-            continue  # a preview beside the real folders
+            found.beside += files.values()
+            continue
+        if not subset and any(found.images.values()) and any(found.masks.values()):
+            found.beside += files.values()
+            continue
         if found.masks.get(subset):
             found.images[subset].update(files)
             continue
@@ -178,9 +186,9 @@ def find_cases(root: Path, *, where: str) -> tuple[tuple[Case, ...], list[str]]:
     cases, orphans, pairs = [], [], 0
     for subset in sorted(found.images, key=("train", "validation", "test", "").index):
         masks = found.masks.get(subset, {})
-        partners = _match(found.images[subset], masks)
+        partners = pair_names(found.images[subset], masks)
         pairs += len(partners)
-        orphans += [str(masks[key]) for key in masks.keys() - partners.values()]
+        orphans += [masks[key].name for key in masks.keys() - partners.values()]
         for key, image in found.images[subset].items():
             name = key.replace("/", "_")
             cases.append(
@@ -195,9 +203,12 @@ def find_cases(root: Path, *, where: str) -> tuple[tuple[Case, ...], list[str]]:
     if not pairs:
         raise BadInput(
             f"{where}: no mask in '{root}' has the name of an image. Images are called like "
-            f"'{cases[0].images[0].name}', masks like '{Path(orphans[0]).name if orphans else '(none found)'}'."
+            f"'{cases[0].images[0].name}', masks like '{orphans[0] if orphans else '(none found)'}'."
         )
-    notes = [f"Masks without an image: {len(orphans)}, such as '{min(orphans)}'."] if orphans else []
+    notes = [left_out(sorted(orphans), f"mask has {WITHOUT_IMAGE}", f"masks have {WITHOUT_IMAGE}")] if orphans else []
+    if found.beside:
+        beside = sorted(path.name for path in found.beside)
+        notes.append(left_out(beside, "picture lies beside the folders", "pictures lie beside the folders"))
     return tuple(cases), notes
 
 
@@ -212,10 +223,10 @@ def _refuse_one_name_twice(cases: list[Case]) -> None:
         seen[case.name] = case
 
 
-def _match(images: Iterable[str], masks: Iterable[str]) -> dict[str, str]:
+def pair_names(images: Iterable[str], masks: Iterable[str]) -> dict[str, str]:
     """Which mask belongs to which image, each mask to one at most: equal names first, then names without affixes.
 
-    >>> _match(["12", "12_L", "b_sat"], ["12_L", "12_mask", "b_mask"])
+    >>> pair_names(["12", "12_L", "b_sat"], ["12_L", "12_mask", "b_mask"])
     {'12_L': '12_L', '12': '12_mask', 'b_sat': 'b_mask'}
     """
     images, left = list(images), dict.fromkeys(masks)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 
@@ -26,6 +26,10 @@ class PictureReader(Reader):
 
     rule: LabelRule
     channels: int = 3
+
+    @property
+    def length_unit(self) -> Literal["mm", "pixels"]:
+        return "pixels"
 
     def image(self, case: Case) -> Image:
         return read_case_picture(case, self.channels)
@@ -55,6 +59,10 @@ class RegionReader(Reader):
     classes: tuple[str, ...]
     merge: bool = False
     channels: int = 3
+
+    @property
+    def length_unit(self) -> Literal["mm", "pixels"]:
+        return "pixels"
 
     def image(self, case: Case) -> Image:
         return read_case_picture(case, self.channels)

@@ -7,7 +7,7 @@ Scan-like images of an organ, a cyst at its edge and, in nine cases of ten, a sm
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 
@@ -75,6 +75,10 @@ class SyntheticReader(Reader):
     scene: Scene
     seed: int = 0
     merge: bool = False
+
+    @property
+    def length_unit(self) -> Literal["mm", "pixels"]:
+        return "mm" if len(self.scene.shape) == 3 else "pixels"
 
     def image(self, case: Case) -> Image:
         labels = _labels(self.scene, self.seed, _number(case))

@@ -1,7 +1,7 @@
 """Score a folder of predicted label maps against a folder of true ones."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from sizewise.evaluate.label_pair import WHITE, read_pair
 from sizewise.evaluate.matching import Pair, match_folders
 from sizewise.metrics.case import RegionScore, score_case, true_negative
 from sizewise.metrics.cases_csv import Row, score_rows
+from sizewise.metrics.registry import LengthUnit
 from sizewise.parallel import available_cores, map_in_processes
 from sizewise.progress import track
 
@@ -29,6 +30,7 @@ class Evaluation:
         unmatched: predictions without a target.
         left_out: targets without a prediction, where that was allowed.
         absent: ids below the largest that no file holds; they are not scored.
+        length_unit: what distances are in: pixels, for pictures of which no spacing was said.
     """
 
     rows: tuple[Row, ...]
@@ -36,6 +38,7 @@ class Evaluation:
     unmatched: tuple[str, ...]
     left_out: tuple[str, ...]
     absent: tuple[int, ...]
+    length_unit: LengthUnit = "mm"
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ def evaluate_folders(
     jobs: int | None = None,
     background: str = "0",
     regions: Sequence[Sequence[int]] = (),
+    names: Collection[str] | None = None,
 ) -> Evaluation:
     """Score every target's prediction, with a process per core.
 
@@ -96,6 +100,7 @@ def evaluate_folders(
         background: ``"none"`` scores label 0 like every other class.
         regions: sets of ids that are scored as one each, and may overlap, as nnU-Net trains them; class 1 is then the
             first of them.
+        names: the cases to score, where not all that have a prediction.
 
     Raises:
         BadInput: whatever is wrong with files or settings, with the file's name.
@@ -104,6 +109,7 @@ def evaluate_folders(
     if jobs is not None and jobs < 1:
         raise BadInput(f"`jobs` must be at least 1, got {jobs}.")
     pairs, unmatched, left_out = match_folders(predictions, targets, cases=cases)
+    pairs = [pair for pair in pairs if names is None or pair.name in names]
     if settings.spacing != (1.0, 1.0) and (volume := next((p.target for p in pairs if is_volume(p.target)), None)):
         raise BadInput(f"`spacing` is for pictures, but '{volume}' is NIfTI, which brings its own. Leave it out.")
     done: list[ScoredCase] = []
@@ -121,6 +127,7 @@ def evaluate_folders(
         unmatched=tuple(unmatched),
         left_out=tuple(left_out),
         absent=tuple(set(range(min(scored) and 1, max(scored) + 1)) - set(found)) if settings.classes is None else (),
+        length_unit="mm" if settings.spacing != (1.0, 1.0) or is_volume(pairs[0].target) else "pixels",
     )
 
 

@@ -1,10 +1,11 @@
-"""Two folders of label maps, matched by file stem."""
+"""Two folders of label maps, matched by file stem as images are with masks."""
 
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from sizewise.data.file_names import PICTURE_ENDINGS, is_picture, is_volume, stem
+from sizewise.data.pairs import pair_names
 from sizewise.errors import BadInput
 from sizewise.outside_names import check_case_names
 from sizewise.wording import counted
@@ -24,6 +25,9 @@ class Pair:
 def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tuple[list[Pair], list[str], list[str]]:
     """The cases of two folders, ordered by name, the predictions without a target, and the targets left out.
 
+    A prediction is named after its image, so a target may be called as a mask of that image is: ``x_mask.png`` is the
+    truth of ``x.png``. The case has the target's name, whatever each model calls it.
+
     Files that are no label maps, such as the JSON files that nnU-Net leaves, are passed over. With
     ``cases="predicted"`` a target without a prediction is left out (a fold's validation cases among all targets, say);
     with "all" it is an error, since a score over fewer cases looks like any other.
@@ -34,15 +38,19 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     if cases not in ("all", "predicted"):
         raise BadInput(f"`cases` must be all or predicted, got {cases!r}.")
     predicted, wanted = _label_maps(predictions, "predictions"), _label_maps(targets, "targets")
-    missing = sorted(wanted.keys() - predicted.keys())
+    partners = pair_names(predicted, wanted)
+    missing = sorted(wanted.keys() - partners.values())
     if missing and (cases == "all" or len(missing) == len(wanted)):
         raise BadInput(
             f"{len(missing)} of {counted(len(wanted), 'target has', 'targets have')} no prediction: "
             f"{_listed(missing)}. Wanted in '{predictions}' a file of the same name for each label map "
-            "(the ending may differ). Predict the missing cases, or score those that are there with `cases=predicted`."
+            "(the ending may differ, and a label map's name may end in _mask or the like). Predict the missing cases, "
+            "or score those that are there with `cases=predicted`."
         )
-    pairs = [Pair(name, predicted[name], wanted[name]) for name in sorted(wanted.keys() & predicted.keys())]
-    return pairs, sorted(predicted.keys() - wanted.keys()), missing
+    pairs = [
+        Pair(mine, predicted[name], wanted[mine]) for name, mine in sorted(partners.items(), key=lambda one: one[1])
+    ]
+    return pairs, sorted(predicted.keys() - partners.keys()), missing
 
 
 def _label_maps(folder: Path, argument: str) -> dict[str, Path]:

@@ -5,7 +5,7 @@ list. A metric is added by its formula and one entry here; :func:`add_metric` do
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # surfaces need scipy, which a command's help does not wait f
     from sizewise.metrics.region import Region
 
 POOLED = "_pooled"  # what follows the name of a metric that is computed from counts summed over all cases
-SCALES = {"%": 100.0, "points": 100.0, "mm": 1.0}
+SCALES = {"%": 100.0, "points": 100.0, "mm": 1.0, "pixels": 1.0}
+LengthUnit = Literal["mm", "pixels"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Metric:
         label: in sentences and heads of tables.
         formula: for the documentation, in Markdown.
         span: its range, in words.
-        unit: a value times ``scale`` is in it: ``%``, ``points`` (of percent) or ``mm``.
+        unit: a value times ``scale`` is in it: ``%``, ``points`` (of percent) or ``mm``; see :meth:`measured_in`.
         better: which way is better; empty for what describes a case and scores nothing.
         best: what a flawless case scores. A true negative counts as this where it meets a false alarm.
         difference: what follows a difference in a sentence.
@@ -49,7 +50,7 @@ class Metric:
     label: str
     formula: str
     span: str
-    unit: Literal["%", "points", "mm"]
+    unit: Literal["%", "points", "mm", "pixels"]
     better: Literal["higher", "lower", ""]
     best: float
     difference: str = ""
@@ -67,6 +68,19 @@ class Metric:
     def scale(self) -> float:
         """A value times this is in ``unit``."""
         return SCALES[self.unit]
+
+    def measured_in(self, unit: LengthUnit) -> "Metric":
+        """The same metric where lengths are in this unit: pictures without a spacing have pixels, not millimetres.
+
+        >>> METRICS["hd95"].measured_in("pixels").head, METRICS["dsc"].measured_in("pixels").head
+        ('HD95 (pixels)', 'DSC (%)')
+        """
+        if self.unit not in ("mm", "pixels"):
+            return self
+        head, form = self.screen
+        words = (text.replace(self.unit, unit) for text in (self.difference, head))
+        difference, head = words
+        return replace(self, unit=unit, difference=difference, screen=(head, form))
 
     @property
     def sign(self) -> int:

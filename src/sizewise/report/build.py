@@ -8,7 +8,6 @@ from sizewise.errors import BadInput
 from sizewise.files import write_whole
 from sizewise.progress import track
 from sizewise.report.chart import Figure, LeftOut
-from sizewise.report.comparison_table import refused
 from sizewise.report.cost_table import cost_table
 from sizewise.report.draw import draw
 from sizewise.report.figures.components_by_size import components_by_size
@@ -24,9 +23,10 @@ from sizewise.report.figures.validation_curves import validation_curves
 from sizewise.report.figures.weights import temperature_curves, weight_curves
 from sizewise.report.findings import Findings, read_findings
 from sizewise.report.formatted_table import to_csv, to_latex
-from sizewise.report.gallery import ERROR_COLOURS, GALLERY_NOTE, ShownCase, page_gallery, shown_cases
+from sizewise.report.gallery import GALLERY_NOTE, ShownCase, page_gallery, shown_cases
+from sizewise.report.inks import error_swatches
 from sizewise.report.markdown import report_markdown
-from sizewise.report.page import Page, figure_sections, render
+from sizewise.report.page import Page, figure_sections, leading_figures, render
 from sizewise.report.paper import paper_note, paper_tables
 from sizewise.report.protocol import protocol_facts, protocol_tables, study_commands
 from sizewise.report.saved import Run
@@ -36,18 +36,23 @@ from sizewise.wording import counted
 
 FIGURES: dict[str, Callable[[Findings], Figure | LeftOut]] = {  # in the order of the page
     "differences": lambda found: differences(
-        found.conclusions.comparisons, found.scores.arm_names, lambda one: refused(one, found.scores)
+        found.conclusions.standings,
+        found.scores.arm_names,
+        from_elsewhere=found.scores.from_elsewhere,
+        plural=found.scores.plural,
     ),
     "decisions": lambda found: decision_differences(
-        found.conclusions.decisions, found.scores.arm_names, lambda one: refused(one, found.scores)
+        found.conclusions.decisions, found.scores.arm_names, from_elsewhere=found.scores.from_elsewhere
     ),
-    "violins": lambda found: violins(found.scores),
-    "weights": lambda found: weight_curves(found.scores),
-    "temperatures": lambda found: temperature_curves(found.scores),
+    "violins": lambda found: violins(found.scores, found.conclusions),
+    "weights": lambda found: weight_curves(found.scores, found.conclusions),
+    "temperatures": lambda found: temperature_curves(found.scores, found.conclusions),
     "sizes": lambda found: size_agreement(found.scores, found.sizes),
     "size-errors": lambda found: error_by_size(found.scores, found.sizes),
     "component-recall": lambda found: components_by_size(found.scores),
-    "critical-difference": lambda found: critical(found.conclusions.arranged, found.scores.arm_names),
+    "critical-difference": lambda found: critical(
+        found.conclusions.arranged, found.scores.arm_names, what=found.scores.what, plural=found.scores.plural
+    ),
     "radar": lambda found: radar(found.scores),
     "validation": lambda found: validation_curves(found.runs, found.scores.arm_names),
 }
@@ -112,14 +117,15 @@ def make_page(
         facts=_facts(scores, runs),
         sections=[(key, word) for key, word in sections if kept.get(key, True)],
         verdict=conclusions.verdict,
+        leading=leading_figures(figures),
         alerts=_alerts(runs),
-        score_tables=score_tables(scores),
+        score_tables=score_tables(scores, conclusions),
         comparison_tables=[*conclusions.tables, *([costs] if costs else [])],
         figure_sections=figure_sections(figures),
         class_tables=classes,
         gallery=page_gallery(shown, scores),
         gallery_note=GALLERY_NOTE if shown else "No pictures: the study has no saved overlays.",
-        error_colours=ERROR_COLOURS,
+        error_swatches=error_swatches(),
         paper_tables=beside,
         paper_note=paper_note(),
         protocol=protocol_facts(found.study, scores),

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 Kind = Literal["line", "points", "area", "words"]
+VERDICT = "Verdict"  # the section of what the page shows at its top
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Mark:
         dashed: whether the line is dashed.
         faint: drawn light: raw data behind a summary.
         thick: a line as a bar.
+        hollow: points as outlines: what is not shown.
         anchor: of words: "start", "middle" or "end".
     """
 
@@ -45,6 +47,7 @@ class Mark:
     dashed: bool = False
     faint: bool = False
     thick: bool = False
+    hollow: bool = False
     anchor: Literal["start", "middle", "end"] = "start"
 
 
@@ -59,6 +62,7 @@ class Panel:
         y_label: with the unit.
         x_ticks: (position, name) for categories; empty: numbers.
         y_ticks: likewise.
+        y_ends: (position, words) at the right of the panel, such as the mean of each row.
         x_log: logarithmic.
         y_log: likewise.
         x_whole: ticks at whole numbers only.
@@ -74,6 +78,7 @@ class Panel:
     y_label: str = ""
     x_ticks: Sequence[tuple[float, str]] = ()
     y_ticks: Sequence[tuple[float, str]] = ()
+    y_ends: Sequence[tuple[float, str]] = ()
     x_log: bool = False
     y_log: bool = False
     x_whole: bool = False
@@ -105,6 +110,7 @@ class Figure:
         rows: of that table.
         choose: what the views differ in, as "class"; empty where there is one view.
         height: of a panel, relative to its width on paper.
+        names_down: how many names stand at the side of a panel; they give it its height, whatever its width. 0: none.
     """
 
     name: str
@@ -116,6 +122,7 @@ class Figure:
     rows: Sequence[Sequence[Any]] = field(repr=False)
     choose: str = ""
     height: float = 0.7
+    names_down: int = 0
 
 
 @dataclass(frozen=True)

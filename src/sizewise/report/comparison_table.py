@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from sizewise.metrics.registry import Metric
 from sizewise.report.formatted_table import Cell, Table
+from sizewise.report.judgement import UNTESTED, judge
 from sizewise.report.scores import Scores
-from sizewise.report.verdict import shown_of_predictions
-from sizewise.study.statistics.paired import FEWEST_GROUPS, Comparison
+from sizewise.study.statistics.paired import Comparison
 from sizewise.study.statistics.sample_size import SampleSize
+from sizewise.study.statistics.sentences import BETTER, NOT_SHOWN, WORSE
 
 NONE = Cell("–")
+SHOWN = {BETTER: "yes, better", WORSE: "yes, worse", NOT_SHOWN: "no", UNTESTED: UNTESTED}
 
 
 def comparison_table(
@@ -26,37 +28,33 @@ def comparison_table(
         for one in found:
             scale = one.metric.scale
             names = [Cell(setting), Cell(one.arm), Cell(_signed(scale * one.estimate), scale * one.estimate)]
-            if refused(one, scores):
-                rows.append([*names, NONE, Cell("no"), *[NONE] * 4, Cell(str(one.seeds), one.seeds), NONE])
+            word = judge(one, from_elsewhere=scores.from_elsewhere)
+            if word == UNTESTED:
+                rows.append([*names, NONE, Cell(SHOWN[word]), *[NONE] * 4, Cell(str(one.seeds), one.seeds), NONE])
                 continue
             rows.append(
                 [
                     *names,
                     Cell(f"{_signed(scale * one.low)} to {_signed(scale * one.high)}", scale * one.low),
-                    Cell("yes" if _shown(one, scores) else "no"),
+                    Cell(SHOWN[word]),
                     Cell(_p(one.p_holm), one.p_holm),
                     Cell(_p(one.wilcoxon_holm), one.wilcoxon_holm),
                     Cell(_signed(one.rank_biserial), one.rank_biserial),
                     Cell("–" if one.standardised is None else _signed(one.standardised), one.standardised),
                     Cell(str(one.seeds), one.seeds),
-                    Cell(_seeds(one.needed), one.needed.seeds),
+                    Cell(_needed(one), one.needed.seeds) if word == NOT_SHOWN else NONE,
                 ]
             )
     columns = ["data", scores.what, how.difference, "95 % interval", "shown", "p (Holm)", "Wilcoxon p (Holm)"]
-    columns += ["rank-biserial", "effect size", "seeds", "seeds needed"]
+    columns += ["rank-biserial", "effect size", "seeds", "would show it"]
     note = (
         f"Rank-biserial is from −1 to 1, positive where the {scores.what} is better; effect size is the mean "
-        "difference over its standard deviation between cases. Seeds needed: in all, with 80 % chance, if the "
-        "difference is as large as it looks; a range, since few seeds know their own spread only roughly. Where there "
-        "are too few seeds or cases for a verdict, the row has the difference alone."
+        "difference over its standard deviation between cases. What would show it: seeds in all, or cases where more "
+        "seeds cannot help, with 80 % chance, if the difference is as large as it looks; a range, since few seeds know "
+        "their own spread only roughly. Not testable: too few seeds or cases for a verdict, so the row has the "
+        "difference alone."
     )
     return Table(name, title, columns, rows, note, heads=2)
-
-
-def refused(one: Comparison, scores: Scores) -> bool:
-    """Whether there is too little for a verdict. Single predictions from elsewhere are judged as such."""
-    as_predictions = scores.from_elsewhere and one.seeds == 1 and one.groups >= FEWEST_GROUPS and not one.identical
-    return one.refused and not as_predictions
 
 
 def _signed(value: float) -> str:
@@ -64,24 +62,27 @@ def _signed(value: float) -> str:
     return (text[1:] if float(text) == 0 else text).replace("-", "−")
 
 
+def _needed(one: Comparison) -> str:
+    """Seeds in all, or cases where no number of seeds would do."""
+    if seeds := _seeds(one.needed):
+        return seeds
+    group = "cases" if one.groups == one.cases else "groups"
+    return "–" if one.needed.groups is None else f"{one.needed.groups:,} {group}"
+
+
 def _seeds(needed: SampleSize) -> str:
-    """How many in all.
+    """How many in all; empty where no number of them would do.
 
     >>> [_seeds(SampleSize(0.1, *needed)) for needed in ((5, 4, 13), (5, 4), (3, 3, 3), ())]
-    ['4 to 13', 'from 4', '3', '–']
+    ['4 to 13 seeds', 'from 4 seeds', '3 seeds', '']
     """
     if needed.seeds is None:
-        return "–"
+        return ""
     fewest = needed.seeds if needed.fewest_seeds is None else needed.fewest_seeds
     if needed.most_seeds is None:
-        return f"from {fewest}"
-    return str(fewest) if fewest == needed.most_seeds else f"{fewest} to {needed.most_seeds}"
+        return f"from {fewest} seeds"
+    return f"{fewest} seeds" if fewest == needed.most_seeds else f"{fewest} to {needed.most_seeds} seeds"
 
 
 def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _shown(one: Comparison, scores: Scores) -> bool:
-    """Predictions from elsewhere are judged as such where there is one set of each; see ``verdict_of_predictions``."""
-    return shown_of_predictions(one) if scores.from_elsewhere and one.seeds == 1 else one.shown

@@ -13,6 +13,7 @@ from sizewise.report.decision_verdict import METHOD, decision_verdicts
 from sizewise.report.formatted_table import Table
 from sizewise.report.ranking import FEW_SEEDS, rank_losses, ranking_table, ranking_verdict
 from sizewise.report.scores import Scores
+from sizewise.report.standing import Standing, stand
 from sizewise.report.verdict import VerdictGroup, verdict_of, verdict_of_predictions
 from sizewise.study.statistics.paired import Comparison, compare
 from sizewise.study.statistics.seed_spread import spread_note
@@ -29,6 +30,8 @@ METHODS = (
     "of that bootstrap, corrected for all comparisons by Holm's method, is below 0.05. The Wilcoxon signed-rank test "
     "is over cases, with seeds averaged, so it is about these very runs. With one seed, or fewer than 10 groups of "
     "cases, nothing is concluded, and no interval is given.",
+    "In the ranking at the top a bar joins neighbours of which no two can be told apart. Pairs with the reference are "
+    "judged as above; every other pair by a comparison of its own, corrected for all such pairs.",
 )
 
 
@@ -42,6 +45,7 @@ class Conclusions:
         comparisons: by setting, each arm with the reference.
         decisions: by setting, each decision with argmax of the same weights.
         arranged: the scores behind them, one for each setting.
+        standings: by setting, where every arm stands among the others.
         methods: how it was done, in words.
     """
 
@@ -50,7 +54,20 @@ class Conclusions:
     comparisons: Mapping[str, Sequence[Comparison]] = field(default_factory=dict)
     decisions: Mapping[str, Sequence[Comparison]] = field(default_factory=dict)
     arranged: Sequence[SettingScores] = ()
+    standings: Mapping[str, Standing] = field(default_factory=dict)
     methods: Sequence[str] = METHODS
+
+    def tick(self, setting: str, arm: str, metric: str) -> str:
+        """✓ of an arm that is shown better than the reference in this metric, ✗ of a worse one, else empty."""
+        compared = bool(self.arranged) and self.arranged[0].metric.name == metric
+        return self.standings[setting].tick(arm) if compared and setting in self.standings else ""
+
+    def tick_note(self, metric: str) -> str:
+        """What the ticks of this metric mean; empty where there is none."""
+        for setting, one in self.standings.items():
+            if any(self.tick(setting, arm, metric) for arm in one.arms):
+                return f" ✓ is shown better than {one.reference}, ✗ shown worse."
+        return ""
 
 
 def conclude(
@@ -70,15 +87,20 @@ def conclude(
         groups: by data set, the group of each case, where known.
         metric: what is compared: a score of ``sizewise.metrics.registry``.
     """
-    how = find_metric(metric)
     known = set(scores.of(metric).known.setting.tolist())
     arranged = {
-        scores.settings[at]: arrange(scores.results, data=data, model=model, metric=metric, labels=scores.labels)
+        scores.settings[at]: replace(
+            arrange(scores.results, data=data, model=model, metric=metric, labels=scores.labels),
+            metric=scores.metric(metric, at),
+        )
         for at, (data, model) in enumerate(scores.labels.settings)
         if at in known
     }
     if not arranged:
-        return Conclusions([VerdictGroup("", f"Nothing can be concluded: the table has no {how.label}.")])
+        return Conclusions(
+            [VerdictGroup("", f"Nothing can be concluded: the table has no {find_metric(metric).label}.")]
+        )
+    how = next(iter(arranged.values())).metric
     notes = [f"{setting}: {note}" for setting, one in arranged.items() for note in one.notes]
     spreads = {setting: spread_note(one, (groups or {}).get(one.data)) for setting, one in arranged.items()}
     notes += [f"{setting}: {note}" for setting, note in spreads.items() if note]
@@ -91,7 +113,20 @@ def conclude(
     others = {name for name in scores.arm_names if name == chosen or weights_of[name] != weights_of[chosen]}
     by_setting = _comparisons(arranged, chosen, groups, notes, among=others)
     within = by_name(compare_decisions(*arranged.values(), argmax_of=argmax_of, groups=groups), arranged)
-    verdict = [_verdict(name if len(arranged) > 1 else "", chosen, found, scores) for name, found in by_setting.items()]
+    standings = {
+        setting: stand(
+            one,
+            chosen,
+            [*by_setting.get(setting, ()), *within.get(setting, ())],
+            groups=(groups or {}).get(one.data),
+            from_elsewhere=scores.from_elsewhere,
+        )
+        for setting, one in arranged.items()
+    }
+    verdict = [
+        _verdict(name if len(arranged) > 1 else "", chosen, found, scores, standings[name])
+        for name, found in by_setting.items()
+    ]
     verdict += decision_verdicts(within)
     if not verdict:
         only = f"no data set has {chosen} and another {scores.what}"
@@ -112,7 +147,7 @@ def conclude(
         if len(ranking.data) > 1:
             verdict.insert(0, ranking_verdict(ranking, seeds=seeds, plural=scores.plural))
     methods = (*METHODS, METHOD) if within else METHODS
-    return Conclusions(verdict, tables, by_setting, within, list(arranged.values()), methods)
+    return Conclusions(verdict, tables, by_setting, within, list(arranged.values()), standings, methods)
 
 
 def _comparisons(
@@ -171,7 +206,9 @@ def arms_of(scores: Scores, wanted: str) -> list[str]:
     return [name for name, _ in sorted(found, key=lambda one: one[1].decision not in ("", ARGMAX))]
 
 
-def _verdict(title: str, reference: str, found: Sequence[Comparison], scores: Scores) -> VerdictGroup:
+def _verdict(
+    title: str, reference: str, found: Sequence[Comparison], scores: Scores, standing: Standing
+) -> VerdictGroup:
     if scores.from_elsewhere and all(one.seeds == 1 for one in found):
         return verdict_of_predictions(title, reference, found)
-    return verdict_of(title, reference, found, what=scores.what)
+    return verdict_of(title, reference, found, what=scores.what, standing=standing)

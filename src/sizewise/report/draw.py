@@ -45,14 +45,14 @@ def draw(figure: Figure, folder: Path, *, every_view: bool = False) -> list[Path
     folder.mkdir(parents=True, exist_ok=True)
     with rc_context(STATIC_STYLE):
         for stem, view in file_names(figure, every_view=every_view):
-            canvas = paint(view, title=figure.title, height=figure.height)
+            canvas = paint(view, title=figure.title, height=figure.height, names_down=figure.names_down)
             for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 130})):
                 paths.append(folder / f"{stem}.{ending}")
                 canvas.savefig(paths[-1], **options)
     return paths
 
 
-def paint(view: View, *, title: str, height: float) -> Any:
+def paint(view: View, *, title: str, height: float, names_down: int = 0) -> Any:
     """The matplotlib figure of one view."""
     from matplotlib.figure import Figure as Canvas
 
@@ -66,16 +66,17 @@ def paint(view: View, *, title: str, height: float) -> Any:
     legend_rows = -(-len(labels) // across) if len(labels) <= MOST_IN_LEGEND and not set(labels) <= named else 0
     bottom, top = 0.62 + 0.2 * legend_rows + (0.75 if any(map(_turned, view.panels)) else 0), 0.58
     between = bottom - 0.2 * legend_rows + 0.25
-    tall = rows * height * width / columns + top + bottom
+    tall = rows * (0.25 * names_down + 0.2 if names_down else height * width / columns) + top + bottom
     names = max((len(name) for panel in view.panels for _, name in panel.y_ticks), default=0)
     left = 0.7 + 0.065 * min(names, 30)
+    right = 0.15 + 0.065 * max((len(words) for panel in view.panels for _, words in panel.y_ends), default=0)
     canvas = Canvas(figsize=(width, tall))
     grid = canvas.subplots(rows, columns, squeeze=False).ravel()
     # margins by rule, in inches: matplotlib's own layout engines take longer than the drawing
     panel_width, panel_height = (width - left) / columns - 0.2, (tall - top - bottom) / rows
     canvas.subplots_adjust(
         left=left / width,
-        right=1 - 0.15 / width,
+        right=1 - right / width,
         top=1 - top / tall,
         bottom=bottom / tall,
         wspace=0.75 / max(0.5, panel_width - 0.6),
@@ -159,6 +160,8 @@ def _paint_panel(axes: Any, panel: Panel) -> None:
         axes.minorticks_off()
     if panel.y_ticks:
         axes.set_yticks([at for at, _ in panel.y_ticks], [short(name) for _, name in panel.y_ticks])
+    for at, words in panel.y_ends:
+        axes.text(1.01, at, plain(words), transform=axes.get_yaxis_transform(), va="center", fontsize=8)
     if panel.y_range:
         axes.set_ylim(*panel.y_range)
     if panel.x_range:
@@ -199,7 +202,8 @@ def _paint_mark(axes: Any, mark: Mark) -> None:
     elif mark.kind == "points":
         marker = _marker(mark.style)
         faint = {"markersize": 3, "alpha": 0.45, "markeredgewidth": 0} if mark.faint else {"markersize": 5}
-        axes.plot(x, y, linestyle="", marker=marker, color=colour, label=label, **faint)
+        filled = {"markerfacecolor": "white"} if mark.hollow else {}
+        axes.plot(x, y, linestyle="", marker=marker, color=colour, label=label, **faint, **filled)
         whiskers = [(at, low, high) for at, low, high in zip(x, mark.low, mark.high, strict=False) if low is not None]
         if whiskers:
             axes.vlines(*zip(*whiskers, strict=True), color=colour, linewidth=1.2)

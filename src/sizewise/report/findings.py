@@ -7,6 +7,8 @@ from typing import Any
 
 from sizewise.metrics.arms import arm_of
 from sizewise.report.conclusions import Conclusions, conclude
+from sizewise.report.gallery import Pictured
+from sizewise.report.label_map_pictures import pictured_models
 from sizewise.report.label_map_study import LABEL_MAPS
 from sizewise.report.saved import Run, decided_runs, read_groups, read_run, read_study_json, run_columns, run_folders
 from sizewise.report.scores import Scores, label_results
@@ -31,7 +33,7 @@ class Findings:
     scores: Scores
     sizes: TrueSizes
     runs: Sequence[Run]
-    pictured: Sequence[Run]
+    pictured: Sequence[Pictured]
     conclusions: Conclusions
 
 
@@ -48,17 +50,20 @@ def read_findings(study: Path, *, reference: str = "", metric: str = "dsc") -> F
         for folder, run in zip(folders, runs, strict=True)
         for one in decided_runs(folder, run, name=scores.name_run, decisions=scores.decisions)
     ]
-    name_classes(scores, runs, settings)
+    name_classes_and_units(scores, runs, settings)
     usual = str(settings.get("reference", ""))
     conclusions = conclude(scores, reference=reference, usual=usual, groups=read_groups(study), metric=metric)
-    return Findings(settings, scores, true_sizes(scores), runs, [*runs, *decided], conclusions)
+    pictured = pictured_models(study, scores) if from_elsewhere else [*runs, *decided]
+    return Findings(settings, scores, true_sizes(scores), runs, pictured, conclusions)
 
 
-def name_classes(scores: Scores, runs: Sequence[Run], study: Mapping[str, Any]) -> None:
-    """Class names as the runs know them; a study of label maps may have them in study.json."""
+def name_classes_and_units(scores: Scores, runs: Sequence[Run], study: Mapping[str, Any]) -> None:
+    """Class names and units as the runs know them; a study of label maps may have them in study.json."""
     for setting, name in enumerate(scores.settings):
         named = {int(key): str(value) for key, value in dict(study.get("class_names", {})).items()}
+        scores.length_units[setting] = "pixels" if study.get("length_unit") == "pixels" else "mm"
         for run in runs:
             if run.setting == name:
                 named |= run.classes
+                scores.length_units[setting] = run.length_unit
         scores.class_names.update({(setting, class_id): word for class_id, word in named.items()})

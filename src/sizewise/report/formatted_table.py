@@ -173,6 +173,8 @@ _LATEX = {
     "≤": r"$\leq$",
     "×": r"$\times$",
     "Δ": r"$\Delta$",
+    "✓": r"$\surd$",
+    "✗": r"$\times$",
 }
 
 

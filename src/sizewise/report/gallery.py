@@ -7,27 +7,15 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from sizewise.errors import BadInput
+from sizewise.report.inks import CLASS_INKS, ERROR_INKS, as_rgb, class_inks, class_swatch, error_inks
 from sizewise.report.means import case_scores
-from sizewise.report.saved import Run
 from sizewise.report.scores import Scores
 
-RIGHT, MISSED, FALSE_ALARM, WRONG_CLASS = "#0072B2", "#F0E442", "#D55E00", "#CC79A7"
-ERROR_COLOURS = (RIGHT, MISSED, FALSE_ALARM, WRONG_CLASS)
-CLASS_COLOURS = (
-    "#009E73",
-    "#56B4E9",
-    "#E69F00",
-    "#B2DF8A",
-    "#A6761D",
-    "#BDBDBD",
-    "#7FFFD4",
-    "#9467BD",
-)  # none of an error
 LONGEST_PX = 256
 MOST_PICTURES = 600  # base images and masks on the page
 GALLERY_NOTE = (
@@ -35,6 +23,19 @@ GALLERY_NOTE = (
     "volume it is one slice, while the DSC is of the whole case. The worst, median and best are in figures/overlays-*. "
     "Pictures are kept of at most a hundred cases, taken evenly from the list of names, not by score."
 )
+
+
+class Pictured(Protocol):
+    """A run, or a model from elsewhere, with pictures of some cases."""
+
+    @property
+    def setting(self) -> str: ...
+    @property
+    def arm(self) -> str: ...
+    @property
+    def seed(self) -> str: ...
+    @property
+    def overlays(self) -> Mapping[str, Path]: ...
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ class ShownCase:
     seeds: dict[str, str]
 
 
-def shown_cases(runs: Sequence[Run], scores: Scores) -> dict[str, list[ShownCase]]:
+def shown_cases(runs: Sequence[Pictured], scores: Scores) -> dict[str, list[ShownCase]]:
     """By setting: the cases with pictures of every loss that has any, from worst to best, as many as a page holds."""
     lookup = _case_lookup(scores)
     groups: dict[str, list[ShownCase]] = {}
     for setting in scores.settings:
-        first: dict[str, Run] = {}
+        first: dict[str, Pictured] = {}
         for run in sorted(
             (r for r in runs if r.setting == setting and r.overlays), key=lambda r: (len(r.seed), r.seed)
         ):
@@ -107,12 +108,8 @@ def page_gallery(groups: Mapping[str, list[ShownCase]], scores: Scores) -> list[
 
 
 def _class_legend(scores: Scores, setting: int) -> list[dict[str, str]]:
-    """A colour serves several classes where there are more of them than colours."""
-    named: dict[str, list[str]] = {}
-    for class_id in (one for one in scores.class_ids(setting) if one > 0):
-        colour = CLASS_COLOURS[(class_id - 1) % len(CLASS_COLOURS)]
-        named.setdefault(colour, []).append(scores.class_name(setting, class_id))
-    return [{"colour": colour, "name": ", ".join(names)} for colour, names in named.items()]
+    ids = (one for one in scores.class_ids(setting) if one > 0)
+    return [{"swatch": class_swatch(one), "name": scores.class_name(setting, one)} for one in ids]
 
 
 def _case_count(scores: Scores, setting: int) -> int:
@@ -166,8 +163,8 @@ def _page_case(one: ShownCase) -> dict[str, Any]:
             "note": f"DSC {100 * one.scores[arm]:.1f} %, seed {one.seeds[arm] or '–'}"
             if np.isfinite(one.scores[arm])
             else "no DSC",
-            "errors": _mask(error_map(overlay.target, overlay.predicted), ERROR_COLOURS),
-            "labels": _mask(overlay.predicted, CLASS_COLOURS),
+            "errors": _mask(error_inks(error_map(*map(_shrunk, (overlay.target, overlay.predicted)))), ERROR_INKS),
+            "labels": _mask(class_inks(_shrunk(overlay.predicted)), CLASS_INKS),
         }
         for arm, overlay in overlays.items()
     ]
@@ -175,7 +172,7 @@ def _page_case(one: ShownCase) -> dict[str, Any]:
         "case": one.case,
         "note": f"mean DSC of the losses {100 * one.score:.1f} %",
         "image": _jpeg(truth.image),
-        "truth": _mask(truth.target, CLASS_COLOURS),
+        "truth": _mask(class_inks(_shrunk(truth.target)), CLASS_INKS),
         "shown": shown,
     }
 
@@ -198,16 +195,12 @@ def _case_lookup(scores: Scores) -> dict[tuple[str, str, str, str], float]:
     return dict(zip(keys, value.tolist(), strict=True))
 
 
-def _mask(labels: np.ndarray, colours: Sequence[str]) -> str:
-    """A transparent PNG with a palette: class 0 is nothing, class k has a colour."""
+def _mask(inks: np.ndarray, colours: Sequence[str]) -> str:
+    """A transparent PNG with a palette: 0 is nothing, n the n-th colour."""
     from PIL import Image
 
-    wrapped = np.where(labels > 0, (labels.astype(np.int64) - 1) % len(colours) + 1, 0).astype(np.uint8)
-    picture = Image.fromarray(_shrunk(wrapped))
-    palette = [0, 0, 0]
-    for colour in colours:
-        palette += [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
-    picture.putpalette(palette)
+    picture = Image.fromarray(inks)
+    picture.putpalette([0, 0, 0, *as_rgb(colours).ravel().tolist()])
     file = io.BytesIO()
     picture.save(file, "PNG", transparency=0, optimize=True)
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

@@ -1,17 +1,19 @@
 """A study folder from label maps that came from elsewhere, so that they get the same report."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sizewise.data.case_groups import groups_by
+from sizewise.data.names_beside import names_beside
 from sizewise.errors import BadInput
-from sizewise.evaluate.folders import evaluate_folders
+from sizewise.evaluate.folders import Evaluation, evaluate_folders
 from sizewise.files import write_whole
 from sizewise.json_files import read_json
-from sizewise.metrics.cases_csv import POOLED_CASE, Row, RunColumns, write_complete
+from sizewise.metrics.cases_csv import POOLED_CASE, RunColumns, write_complete
 from sizewise.outside_names import check_name
+from sizewise.report.label_map_pictures import save_pictures
 
 Key = tuple[str, int]  # the name of a model, and which of its training runs
 
@@ -29,10 +31,12 @@ class Scoring:
     jobs: int | None = None
     background: str = "0"
     regions: Sequence[Sequence[int]] = ()
+    cases: str = "all"
+    names: Collection[str] | None = None
 
-    def rows(self, predictions: Path, targets: Path) -> tuple[Row, ...]:
+    def evaluate(self, predictions: Path, targets: Path) -> Evaluation:
         """The scores of one folder."""
-        return evaluate_folders(predictions, targets, **vars(self)).rows
+        return evaluate_folders(predictions, targets, **vars(self))
 
 
 def write_label_map_study(
@@ -44,6 +48,7 @@ def write_label_map_study(
     reference: str = "",
     groups: str = "",
     command: str = "",
+    images: Path | None = None,
 ) -> Path:
     """Score every folder of predictions and write ``study.json`` and ``results.csv``; returns ``out``.
 
@@ -58,6 +63,7 @@ def write_label_map_study(
         reference: the model that the others are compared with; empty: the first.
         groups: a pattern, or a CSV, that gives each case its group; groups are then what the statistics resample.
         command: the command line, for the report.
+        images: the folder of the images, for pictures of cases; None: the report has none.
     """
     for name in predictions:
         check_name(name, what="report: the model")
@@ -66,7 +72,8 @@ def write_label_map_study(
         raise BadInput(f"report: the reference must be one of {', '.join(predictions)}, got '{reference}'.")
     scoring = scoring or Scoring()
     folders = {(name, seed): folder for name, several in predictions.items() for seed, folder in enumerate(several)}
-    rows = score_alike(folders, targets, scoring)
+    scored = score_alike(folders, targets, scoring)
+    rows = {key: one.rows for key, one in scored.items()}
     repeated = len(folders) > len(predictions)
     named = [replace(row, of=_columns(*key, repeated=repeated)) for key, of_run in rows.items() for row in of_run]
     cases = {row.case for row in named if row.case != POOLED_CASE}
@@ -78,22 +85,35 @@ def write_label_map_study(
         "target": str(targets),
         "reference": reference or next(iter(predictions)),
         "nsd_tolerance": scoring.nsd_tolerance,
+        "length_unit": next(iter(scored.values())).length_unit,
+        "class_names": names_beside(targets, regions=tuple(map(tuple, scoring.regions))),
         "commands": [command] if command else [],
     }
     write_complete(out / "results.csv", named)
+    if images is not None:
+        flat = () if scoring.regions else scoring.classes
+        how = {"classes": flat or None, "ignore_index": scoring.ignore_index}
+        save_pictures(out, predictions, targets, images, cases=sorted(cases), **how)  # type: ignore[arg-type]
     write_whole(out / "groups.json", json.dumps(together, ensure_ascii=False))
     write_whole(out / "study.json", json.dumps(study, indent=1, ensure_ascii=False))
     return out
 
 
-def score_alike(folders: Mapping[Key, Path], targets: Path, scoring: Scoring) -> dict[Key, tuple[Row, ...]]:
-    """The rows of each folder, all with the same classes: those that any folder, or the truth, holds."""
-    rows = {key: scoring.rows(folder, targets) for key, folder in folders.items()}
-    found = sorted({row.class_id for of_run in rows.values() for row in of_run})
-    for key, of_run in rows.items():
-        if sorted({row.class_id for row in of_run}) != found:
-            rows[key] = replace(scoring, classes=found).rows(folders[key], targets)
-    return rows
+def score_alike(folders: Mapping[Key, Path], targets: Path, scoring: Scoring) -> dict[Key, Evaluation]:
+    """The scores of each folder, all of the same cases, and of the classes that any folder, or the truth, holds."""
+    done = {key: scoring.evaluate(folder, targets) for key, folder in folders.items()}
+    cases = [{row.case for row in one.rows} - {POOLED_CASE} for one in done.values()]
+    common = set.intersection(*cases)
+    if not common:
+        raise BadInput("report: the folders of predictions have no case in common, so nothing can be compared.")
+    if any(mine != common for mine in cases):
+        scoring = replace(scoring, names=frozenset(common))
+        done = {key: scoring.evaluate(folder, targets) for key, folder in folders.items()}
+    found = sorted({row.class_id for one in done.values() for row in one.rows})
+    for key, one in done.items():
+        if sorted({row.class_id for row in one.rows}) != found:
+            done[key] = replace(scoring, classes=found).evaluate(folders[key], targets)
+    return done
 
 
 def _columns(name: str, seed: int, *, repeated: bool) -> RunColumns:

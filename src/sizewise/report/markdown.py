@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sizewise.report.draw import file_names
 from sizewise.report.formatted_table import Table, markdown_text, to_markdown
-from sizewise.report.page import Page
+from sizewise.report.page import FigureOnPage, Page
 
 
 def report_markdown(page: Page, *, every_view: bool = False) -> str:
@@ -16,6 +16,8 @@ def report_markdown(page: Page, *, every_view: bool = False) -> str:
         if group.lead:
             lines += [f"**{markdown_text(group.lead)}**", ""]
         lines += [f"- {markdown_text(sentence)}" for sentence in (*group.claims, *group.sentences)] + [""]
+    for one in page.leading:
+        lines += _figure(one, every_view=every_view)
     lines += [f"> {markdown_text(alert)}\n" for alert in page.alerts]
     lines += ["## Scores", "", *_tables((*page.score_tables, *page.comparison_tables))]
     if page.class_tables:
@@ -23,11 +25,7 @@ def report_markdown(page: Page, *, every_view: bool = False) -> str:
     lines += ["## Figures", ""]
     for section in page.figure_sections:
         for one in section.figures:
-            lines += [f"### {markdown_text(one.figure.title)}", "", markdown_text(one.figure.caption), ""]
-            lines += [
-                f"![{markdown_text(view.label)}](figures/{stem}.svg)"
-                for stem, view in file_names(one.figure, every_view=every_view)
-            ] + [""]
+            lines += _figure(one, every_view=every_view)
         lines += [f"{markdown_text(one.title)}: left out, since {markdown_text(one.why)}\n" for one in section.left_out]
     if page.paper_tables:
         lines += ["## Beside the paper", "", markdown_text(page.paper_note), "", *_tables(page.paper_tables)]
@@ -37,6 +35,14 @@ def report_markdown(page: Page, *, every_view: bool = False) -> str:
         lines += ["```sh", *(command.replace("```", "` ` `") for command in page.commands), "```", ""]
     lines += [*_tables(page.protocol_tables), *(f"{markdown_text(paragraph)}\n" for paragraph in page.methods)]
     return "\n".join(lines)
+
+
+def _figure(one: FigureOnPage, *, every_view: bool) -> list[str]:
+    pictures = [
+        f"![{markdown_text(view.label)}](figures/{stem}.svg)"
+        for stem, view in file_names(one.figure, every_view=every_view)
+    ]
+    return [f"### {markdown_text(one.figure.title)}", "", markdown_text(one.figure.caption), "", *pictures, ""]
 
 
 def _tables(tables: Sequence[Table]) -> list[str]:

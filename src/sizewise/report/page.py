@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from sizewise.report.chart import Figure, LeftOut
+from sizewise.report.chart import VERDICT, Figure, LeftOut
 from sizewise.report.draw import MOST_FILES
 from sizewise.report.formatted_table import Table, to_latex
 from sizewise.report.gallery import script_safe
@@ -20,12 +20,14 @@ DEFAULTS = {
     "dashed": False,
     "faint": False,
     "thick": False,
+    "hollow": False,
     "anchor": "start",
     "text": (),
     "low": (),
     "high": (),
 }
 PANEL_DEFAULTS = {
+    "y_ends": (),
     "x_log": False,
     "y_log": False,
     "x_whole": False,
@@ -67,6 +69,7 @@ class Page:
     facts: Sequence[tuple[str, str]]
     sections: Sequence[tuple[str, str]]
     verdict: Sequence[VerdictGroup]
+    leading: Sequence[FigureOnPage]
     alerts: Sequence[str]
     score_tables: Sequence[Table]
     comparison_tables: Sequence[Table]
@@ -74,7 +77,7 @@ class Page:
     class_tables: Sequence[Table]
     gallery: Sequence[dict[str, Any]]
     gallery_note: str
-    error_colours: Sequence[str]
+    error_swatches: Sequence[tuple[str, str]]
     paper_tables: Sequence[Table]
     paper_note: str
     protocol: Sequence[tuple[str, str]]
@@ -120,6 +123,7 @@ def figure_on_page(figure: Figure) -> FigureOnPage:
     content = {
         "title": figure.title,
         "height": figure.height,
+        "names_down": figure.names_down,
         "views": [{"label": view.label, "panels": [_panel(panel) for panel in view.panels]} for view in figure.views],
     }
     listed = [[_cell(value) for value in row] for row in figure.rows[:LISTED_ROWS]]
@@ -128,13 +132,18 @@ def figure_on_page(figure: Figure) -> FigureOnPage:
 
 
 def figure_sections(figures: Sequence[Figure | LeftOut]) -> list[FigureSection]:
-    """The figures by tab, in the order of their first figures; what was left out comes last in its tab."""
+    """The figures by tab, in the order of their first figures, without those of the verdict."""
     sections = []
-    for title in dict.fromkeys(one.section for one in figures):
+    for title in dict.fromkeys(one.section for one in figures if one.section != VERDICT):
         mine = [one for one in figures if one.section == title]
         drawn = [figure_on_page(one) for one in mine if isinstance(one, Figure)]
         sections.append(FigureSection(title, drawn, [one for one in mine if isinstance(one, LeftOut)]))
     return sections
+
+
+def leading_figures(figures: Sequence[Figure | LeftOut]) -> list[FigureOnPage]:
+    """Those that belong to the verdict; one that is left out is not missed there, as the verdict says why."""
+    return [figure_on_page(one) for one in figures if isinstance(one, Figure) and one.section == VERDICT]
 
 
 def _panel(panel: Any) -> dict[str, Any]:

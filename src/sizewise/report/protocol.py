@@ -9,7 +9,7 @@ from sizewise.report.formatted_table import Cell, Table
 from sizewise.report.saved import Run
 from sizewise.report.scores import Scores
 
-HIDDEN = ("commands", "name")
+HIDDEN = ("commands", "name", "length_unit")
 
 
 def protocol_facts(study: Mapping[str, Any], scores: Scores) -> list[tuple[str, str]]:

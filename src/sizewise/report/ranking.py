@@ -51,7 +51,7 @@ def ranking_table(ranking: Ranking, *, seeds: int, what: str = "loss", label: st
     if seeds < FEW_SEEDS:
         note += f" With {_seeds(seeds)} these shares are surer than they should be: the luck of seeds cannot be "
         note += "resampled from so few. The comparisons above allow for it."
-    return Table("ranking", "Ranking", [what, "mean rank", "place, 95 %", "comes first"], rows, note)
+    return Table("ranking", "Mean ranks", [what, "mean rank", "place, 95 %", "comes first"], rows, note)
 
 
 def _seeds(count: int) -> str:

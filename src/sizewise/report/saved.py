@@ -10,6 +10,7 @@ from sizewise.errors import BadInput
 from sizewise.json_files import read_json
 from sizewise.metrics.arms import loss_cell
 from sizewise.metrics.cases_csv import RUN_COLUMNS, RunColumns, table_lines
+from sizewise.metrics.registry import LengthUnit
 from sizewise.train.history import read_history
 
 
@@ -25,6 +26,7 @@ class Run:
         config: what config.json holds.
         versions: what versions.json holds.
         classes: names by class id.
+        length_unit: what its distances are in: mm, or pixels.
         history: one dictionary per epoch.
         cost: what cost.json holds; empty where there is none.
         calibration: what decision.json holds; empty where no decision was asked for.
@@ -40,6 +42,7 @@ class Run:
     config: Mapping[str, Any]
     versions: Mapping[str, Any]
     classes: Mapping[int, str]
+    length_unit: LengthUnit
     history: Sequence[Mapping[str, float]] = field(repr=False)
     cost: Mapping[str, float]
     calibration: Mapping[str, float]
@@ -118,10 +121,11 @@ def read_run(folder: Path, *, name: Callable[[RunColumns], tuple[str, str]]) -> 
         config=_json(folder / "config.json", missing={}),
         versions=_json(folder / "versions.json", missing={}),
         classes=class_names(problem),
+        length_unit=_length_unit(problem),
         history=read_history(history) if history.is_file() else [],
         cost=_json(folder / "cost.json", missing={}),
         calibration=_json(folder / "decision.json", missing={}),
-        overlays=_pictures(folder / "overlays"),
+        overlays=pictures_in(folder / "overlays"),
         error=str(failure.get("error", "")),
         finished=finished,
     )
@@ -133,11 +137,12 @@ def decided_runs(
     """The same run once for each of the decisions that has pictures of its own, called as the report calls that arm."""
     of = run_columns(folder)
     for decision in decisions:
-        if pictures := _pictures(folder / "overlays" / decision):
+        if pictures := pictures_in(folder / "overlays" / decision):
             yield replace(run, arm=name(replace(of, decision=decision))[1], overlays=pictures)
 
 
-def _pictures(folder: Path) -> dict[str, Path]:
+def pictures_in(folder: Path) -> dict[str, Path]:
+    """The saved picture of each case in a folder."""
     return {unquote(path.stem): path for path in sorted(folder.glob("*.npz"))}
 
 
@@ -151,6 +156,12 @@ def class_names(problem: Mapping[str, Any]) -> dict[int, str]:
     """
     first = 1 if problem.get("activation") == "sigmoid" else 0
     return {number: str(name) for number, name in enumerate(problem.get("classes", ()), start=first)}
+
+
+def _length_unit(problem: Mapping[str, Any]) -> LengthUnit:
+    """As the run says; those of earlier versions do not, and then pictures are taken to have no spacing."""
+    usual = "pixels" if problem.get("spatial_dims") == 2 else "mm"
+    return "pixels" if problem.get("length_unit", usual) == "pixels" else "mm"
 
 
 def _json(path: Path, *, missing: Any = None) -> Any:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sizewise.metrics.registry import METRICS, POOLED, Metric
+from sizewise.metrics.registry import METRICS, POOLED, LengthUnit, Metric
+from sizewise.report.conclusions import Conclusions
 from sizewise.report.formatted_table import Cell, Table, ranked
 from sizewise.report.means import Mean, class_means, group_means, overall_means
 from sizewise.report.scores import Scores
@@ -26,13 +27,14 @@ class Column:
     absolute: bool = False
 
 
-def table_columns() -> Iterator[Column]:
+def table_columns(length_unit: LengthUnit = "mm") -> Iterator[Column]:
     """Of each score: its mean over cases, then the pooled ones, then errors without their sign and the bias.
 
     >>> [column.head for column in table_columns()][-4:]
     ['pooled DSC (%)', 'pooled IoU (%)', '|size error| (points)', 'size bias (points)']
     """
-    scored = [metric for metric in METRICS.values() if metric.better and metric.in_report]
+    known = (metric.measured_in(length_unit) for metric in METRICS.values())
+    scored = [metric for metric in known if metric.better and metric.in_report]
     for metric in scored:
         if not metric.signed:
             yield Column(metric.name, metric.head, metric.scale, metric.better)
@@ -46,28 +48,31 @@ def table_columns() -> Iterator[Column]:
             yield Column(metric.name, f"{metric.label.removesuffix(' error')} bias ({metric.unit})", metric.scale, "")
 
 
-def score_tables(scores: Scores) -> list[Table]:
+def score_tables(scores: Scores, conclusions: Conclusions) -> list[Table]:
     """Rows are arms; the note says over how many cases and seeds. What compares data sets comes first."""
-    across = across_table(scores)
+    across = across_table(scores, conclusions)
     tables = [across] if across else []
     for setting, name in enumerate(scores.settings):
         heads = [scores.what]
         rows: list[list[Cell]] = [[Cell(arm)] for arm in scores.arm_names]
         present = [False] * len(rows)
-        for column in table_columns():
+        for column in table_columns(scores.length_units.get(setting, "mm")):
             means = overall_means(scores, column.name, absolute=column.absolute)
             found = [means.get((setting, arm)) for arm in range(len(rows))]
             if not any(found):
                 continue
             heads.append(column.head)
-            _add_column(rows, found, scale=column.scale, better=column.better)
+            ticks = [conclusions.tick(name, arm, column.name) for arm in scores.arm_names] if column.better else ()
+            _add_column(rows, found, scale=column.scale, better=column.better, ticks=ticks)
             present = [before or mean is not None for before, mean in zip(present, found, strict=True)]
         kept = [row for row, keep in zip(rows, present, strict=True) if keep]
-        tables.append(Table(f"scores-{setting + 1}", f"Scores on {name}", heads, kept, _note(scores, setting)))
+        tables.append(
+            Table(f"scores-{setting + 1}", f"Scores on {name}", heads, kept, _note(scores, setting, conclusions))
+        )
     return tables
 
 
-def across_table(scores: Scores) -> Table | None:
+def across_table(scores: Scores, conclusions: Conclusions) -> Table | None:
     """The DSC on every data set and model side by side, as a paper's main table; None where there is one."""
     if len(scores.settings) < 2:
         return None
@@ -76,7 +81,8 @@ def across_table(scores: Scores) -> Table | None:
     arms = [arm for arm in range(len(scores.arm_names)) if any((at, arm) in means for at in settings)]
     rows: list[list[Cell]] = [[Cell(scores.arm_names[arm])] for arm in arms]
     for setting in settings:
-        _add_scores(rows, [means.get((setting, arm)) for arm in arms], dsc)
+        ticks = [conclusions.tick(scores.settings[setting], scores.arm_names[arm], dsc.name) for arm in arms]
+        _add_column(rows, [means.get((setting, arm)) for arm in arms], scale=dsc.scale, better=dsc.better, ticks=ticks)
     overall: list[Mean | None] = []
     for arm in arms:
         found = [means[setting, arm].mean for setting in settings if (setting, arm) in means]
@@ -84,7 +90,7 @@ def across_table(scores: Scores) -> Table | None:
     _add_scores(rows, overall, dsc)
     note = (
         f"Mean ± standard deviation over seeds. The last column is the mean of the others, for each {scores.what} that "
-        "has all of them. Bold is the best, underlined the second."
+        f"has all of them. Bold is the best, underlined the second.{conclusions.tick_note(dsc.name)}"
     )
     heads = [scores.what, *scores.settings, "mean"]
     return Table("scores-all", f"{dsc.head} on every data set and model", heads, rows, note)
@@ -137,24 +143,31 @@ def _add_scores(rows: list[list[Cell]], found: Sequence[Mean | None], metric: Me
 
 
 def _add_column(
-    rows: list[list[Cell]], found: Sequence[Mean | None], *, scale: float, better: str, spread: bool = True
+    rows: list[list[Cell]],
+    found: Sequence[Mean | None],
+    *,
+    scale: float,
+    better: str,
+    spread: bool = True,
+    ticks: Sequence[str] = (),
 ) -> None:
     shown = [None if mean is None else round(scale * mean.mean, 2) for mean in found]
     marks = ranked(shown, higher=better == "higher") if better else [""] * len(shown)
-    for row, mean, value, mark in zip(rows, found, shown, marks, strict=True):
+    for row, mean, value, mark, tick in zip(rows, found, shown, marks, ticks or [""] * len(rows), strict=True):
         if mean is None:
             row.append(Cell("–"))
             continue
         one = mean if spread else Mean(mean.mean, None, mean.seeds)
-        row.append(Cell(one.text(scale=scale), value, mark))  # type: ignore[arg-type]
+        row.append(Cell(f"{one.text(scale=scale)} {tick}".rstrip(), value, mark))  # type: ignore[arg-type]
 
 
-def _note(scores: Scores, setting: int) -> str:
+def _note(scores: Scores, setting: int, conclusions: Conclusions) -> str:
     part = scores.of("dsc")
     mine = part.setting == setting
     cases, seeds = len(np.unique(part.case[mine])), len(np.unique(part.seed[mine]))
     spread = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
+    compared = conclusions.arranged[0].metric.name if conclusions.arranged else ""
     return (
         f"{cases} cases, {spread}; mean over cases, then classes. Bold is the best, underlined the second, which does "
-        "not mean that the difference can be shown: see the comparisons."
+        f"not mean that the difference can be shown: see the ranking.{conclusions.tick_note(compared)}"
     )

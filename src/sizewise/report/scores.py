@@ -1,13 +1,14 @@
 """The table of results by metric, with the names that the report gives to settings, arms and classes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sizewise.errors import BadInput
 from sizewise.metrics.arms import Arm, arm_of
 from sizewise.metrics.cases_csv import ARGMAX, POOLED_CASE, RunColumns
+from sizewise.metrics.registry import METRICS, LengthUnit, Metric
 from sizewise.study.results import Results
 from sizewise.study.row_labels import Labels, label_rows
 
@@ -46,6 +47,7 @@ class Scores:
         results: the table itself.
         labels: the setting and arm of each of its rows.
         class_names: by setting and class id; see :meth:`class_name`.
+        length_units: by setting, what distances are in; mm where nothing says.
         from_elsewhere: the arms are models whose label maps were handed in, not losses that were trained here.
     """
 
@@ -58,6 +60,7 @@ class Scores:
     labels: Labels
     class_names: dict[tuple[int, int], str]
     from_elsewhere: bool = False
+    length_units: dict[int, LengthUnit] = field(default_factory=dict)
 
     @property
     def arms(self) -> Sequence[Arm]:
@@ -117,6 +120,10 @@ class Scores:
         order = np.argsort(keys)
         at = np.clip(np.searchsorted(keys[order], self._keys(part)), 0, len(order) - 1)
         return np.where(keys[order][at] == self._keys(part), other.value[order][at], np.nan)
+
+    def metric(self, name: str, setting: int) -> Metric:
+        """The metric, in the unit that distances have there."""
+        return METRICS[name].measured_in(self.length_units.get(setting, "mm"))
 
     def class_name(self, setting: int, class_id: int) -> str:
         """Its name, or «class 3» where no run says."""

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sizewise.study.statistics.paired import FEWEST_GROUPS, Comparison
+from sizewise.report.judgement import UNTESTED, judge
+from sizewise.report.standing import Standing
+from sizewise.study.statistics.paired import FEWEST_GROUPS, FEWEST_SEEDS, Comparison
 from sizewise.study.statistics.sentences import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
 
 CANNOT = "What cannot be shown"
@@ -32,8 +34,18 @@ class VerdictGroup:
     details: str = "Notes"
 
 
-def verdict_of(title: str, reference: str, found: Sequence[Comparison], *, what: str = "loss") -> VerdictGroup:
-    """What the comparisons with the reference show on one data set and model; ``what`` is compared, loss or model."""
+def verdict_of(
+    title: str, reference: str, found: Sequence[Comparison], *, what: str = "loss", standing: Standing | None = None
+) -> VerdictGroup:
+    """What the comparisons with the reference show on one data set and model.
+
+    Args:
+        title: which.
+        reference: what all are compared with.
+        found: the comparisons.
+        what: is compared: loss, model or arm.
+        standing: where every arm stands among the others; None: it is not told.
+    """
     spoken = verdicts(found)
     better = [one.comparison.arm for one in spoken if one.kind == BETTER]
     worse = [one.comparison.arm for one in spoken if one.kind == WORSE]
@@ -43,17 +55,18 @@ def verdict_of(title: str, reference: str, found: Sequence[Comparison], *, what:
         for one in spoken
         if one.kind not in (BETTER, WORSE)
     ]
-    lead = f"{_lead(better, worse, reference, what)} {advice(better, reference, found)}".strip()
-    return VerdictGroup(title, lead, claims, others, CANNOT)
+    said = _lead(better, worse, reference, what, [one for one in found if judge(one) == UNTESTED], len(found))
+    return VerdictGroup(title, f"{said} {advice(better, reference, found, standing)}".strip(), claims, others, CANNOT)
 
 
-def advice(better: Sequence[str], reference: str, found: Sequence[Comparison]) -> str:
+def advice(better: Sequence[str], reference: str, found: Sequence[Comparison], standing: Standing | None = None) -> str:
     """Which one to take, and how sure that is; nothing where there is too little for a verdict on any.
 
     Args:
         better: those that are shown better than the reference.
         reference: what all are compared with.
         found: the comparisons.
+        standing: where every arm stands among the others.
     """
     tested = sorted((one for one in found if not one.refused), key=lambda one: -one.gain)
     if not tested:
@@ -63,11 +76,22 @@ def advice(better: Sequence[str], reference: str, found: Sequence[Comparison]) -
     if better:
         best = next(one.arm for one in tested if one.arm in better)
         if best == top.arm:
-            return f"Take {best}: it has the best mean too."
+            return f"Take {best}: it has the best mean too{_among(best, reference, standing)}."
         return f"Take {best}; {top.arm} has the best mean, but is not shown better than {reference}."
     if top.gain > 0:
         return f"{top.arm} has the best mean, by {ahead}, which may be luck."
     return f"{reference} has the best mean, so there is no reason to leave it."
+
+
+def _among(best: str, reference: str, standing: Standing | None) -> str:
+    """How the best stands to those that are not the reference."""
+    if standing is None:
+        return ""
+    beaten = [arm for arm in standing.against(best, BETTER) if arm != reference]
+    tied = standing.against(best, NOT_SHOWN)
+    parts = [f", and is shown better than {_several(beaten)} as well"] if beaten else []
+    parts += [f"{'; it' if beaten else ', but it'} is not shown better than {_several(tied)}"] if tied else []
+    return "".join(parts)
 
 
 def verdict_of_predictions(title: str, reference: str, found: Sequence[Comparison]) -> VerdictGroup:
@@ -76,7 +100,8 @@ def verdict_of_predictions(title: str, reference: str, found: Sequence[Compariso
     With one training run nothing can be said of the recipe behind it, but somebody who chooses between two sets of
     predictions, or two trained networks, asks about these.
     """
-    shown = [one for one in found if shown_of_predictions(one)]
+    words = {one.arm: judge(one, from_elsewhere=True) for one in found}
+    shown = [one for one in found if words[one.arm] in (BETTER, WORSE)]
     shown.sort(key=lambda one: -one.gain)
     claims = [
         f"{one.arm} scores {abs(_points(one.estimate, one)):.2f} {one.metric.difference} "
@@ -91,15 +116,10 @@ def verdict_of_predictions(title: str, reference: str, found: Sequence[Compariso
             others.append(f"No difference can be shown between {one.arm} and {reference}: {_interval(one)}.")
         else:
             others.append(spoken[one.arm].sentence)
-    better, worse = ([one.arm for one in shown if (one.gain > 0) is up] for up in (True, False))
-    return VerdictGroup(
-        title, _lead(better, worse, reference, "model"), claims, [*others, ABOUT_PREDICTIONS], "What cannot be said"
-    )
-
-
-def shown_of_predictions(one: Comparison) -> bool:
-    """Whether one set of predictions is shown to fit new cases better than the other, whatever training made them."""
-    return one.p_holm < 0.05 and one.groups >= FEWEST_GROUPS and not one.identical
+    better, worse = ([one.arm for one in shown if words[one.arm] == word] for word in (BETTER, WORSE))
+    untested = [one for one in found if words[one.arm] == UNTESTED]
+    lead = _lead(better, worse, reference, "model", untested, len(found))
+    return VerdictGroup(title, lead, claims, [*others, ABOUT_PREDICTIONS], "What cannot be said")
 
 
 def capital(sentence: str) -> str:
@@ -120,14 +140,42 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _lead(better: Sequence[str], worse: Sequence[str], reference: str, what: str) -> str:
+def _several(names: Sequence[str], most: int = 4) -> str:
+    """The first few, and how many more.
+
+    >>> _several(["a", "b", "c"], most=2), _several(["a", "b"])
+    ('a, b and 1 more', 'a and b')
+    """
+    return listed(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def _lead(
+    better: Sequence[str],
+    worse: Sequence[str],
+    reference: str,
+    what: str,
+    untested: Sequence[Comparison],
+    count: int,
+) -> str:
     parts = []
     if better:
         parts.append(f"{listed(better)} {'is' if len(better) == 1 else 'are'} better than {reference}")
     if worse:
         than = "" if better else f" than {reference}"
         parts.append(f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse{than}")
-    return "; ".join(parts) + "." if parts else f"No {what} can be shown to differ from {reference}."
+    if len(untested) == count:
+        return f"Nothing could be tested: {_why_untested(untested[0])}. That is not the same as no difference."
+    said = "; ".join(parts) + "." if parts else f"No {what} can be shown to differ from {reference}."
+    left = [one.arm for one in untested if not one.identical]
+    return f"{said} {_several(left)} could not be tested." if left else said
+
+
+def _why_untested(one: Comparison) -> str:
+    if one.identical:
+        return "the scores are the same in every case"
+    if one.groups < FEWEST_GROUPS:
+        return f"{one.groups} {'case' if one.groups == 1 else 'cases'} of the {FEWEST_GROUPS} that it takes"
+    return f"one seed, where it takes {FEWEST_SEEDS} and better 3" if one.seeds < FEWEST_SEEDS else "too little data"
 
 
 def _points(value: float, one: Comparison) -> float:

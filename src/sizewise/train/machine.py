@@ -12,6 +12,7 @@ from lightning_fabric import Fabric
 from lightning_fabric.plugins import MixedPrecision, Precision
 
 from sizewise.errors import BadInput
+from sizewise.parallel import available_cores
 from sizewise.train.config import RunConfig, Runtime
 
 
@@ -73,6 +74,22 @@ def cpu_threads(threads: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def free_threads() -> int:
+    """CPU threads for what starts now: torch's own number, but no more than the cores that other programs leave free.
+
+    Threads wait for each other at the end of every operation, so one that has no core of its own holds up all.
+    ``OMP_NUM_THREADS``, where it is set, is the user's word.
+
+    >>> 1 <= free_threads() <= torch.get_num_threads()
+    True
+    """
+    usual = torch.get_num_threads()
+    if "OMP_NUM_THREADS" in os.environ or not hasattr(os, "getloadavg"):
+        return usual
+    busy = os.getloadavg()[0] / (os.cpu_count() or 1)  # of the whole machine, of which this process may have a part
+    return max(1, min(usual, round(available_cores() * (1 - busy))))
+
+
 @contextlib.contextmanager
 def ending_together(fabric: Fabric) -> Iterator[None]:
     """When the first process fails, those that it started end too: else they would wait for it in a collective."""
@@ -101,6 +118,8 @@ def _as_launched(runtime: Runtime) -> Runtime:
 
 
 def _check(config: RunConfig, runtime: Runtime, accelerator: str) -> None:
+    if runtime.threads < 0:
+        raise BadInput(f"`threads` must be at least 0, got {runtime.threads}.")
     if min(runtime.devices, runtime.nodes) < 1 or runtime.workers < 0:
         raise BadInput(
             f"`devices` and `nodes` must be at least 1 and `workers` at least 0, got {runtime.devices}, "

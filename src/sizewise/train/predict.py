@@ -192,6 +192,7 @@ def read_problem(run: Path) -> dict[str, Any]:
     path = _known(run / "problem.json")
     values = read_json(path)
     values.setdefault("background", read_config(run).background != "none")  # earlier versions did not say
+    values.pop("length_unit", None)  # of the images that were trained on; others bring their own
     check_kinds(values, PROBLEM, path)
     if not values["classes"] or not all(isinstance(one, str) for one in (*values["classes"], *values["modality"])):
         raise BadInput(f"'{path}': classes and modality must be words. The file is damaged, or was edited.")

@@ -38,7 +38,7 @@ from sizewise.train.run_scores import write_test_scores
 from sizewise.train.setup import Log
 from sizewise.train.store import StoreCache
 from sizewise.train.task import Task, problem_json
-from sizewise.wording import counted
+from sizewise.wording import counted, left_out
 
 
 def print_at_once(line: str) -> None:
@@ -170,8 +170,7 @@ def describe(run: ResolvedRun, folder: Path) -> str:
     """The first lines on the screen."""
     config, task, split = run.config, run.task, run.task.split
     unmasked = [case.name for case in run.dataset.cases if not case.target and case.subset != "test"]
-    named = ", ".join(unmasked[:3]) + (" …" if len(unmasked) > 3 else "")
-    note = f"\nnote: {counted(len(unmasked), 'image has', 'images have')} no mask, and no use here: {named}"
+    note = f"\nnote: {left_out(unmasked, 'image has no mask', 'images have no mask')}"
     return (
         f"{run.dataset.name}: {len(split.train)} training, {len(split.validation)} validation, "
         f"{counted(len(split.test), 'test case')}, classes {', '.join(task.foreground)}\n"

@@ -147,4 +147,5 @@ def problem_json(task: Task) -> str:
     dataset = task.dataset
     names = ("name", "classes", "spatial_dims", "modality", "activation", "ignore_index", "background", "notes")
     values = {name: getattr(dataset, name) for name in names}
-    return json.dumps(values | {"axes": getattr(dataset.reader, "axes", "stored")}, indent=1)
+    values |= {"axes": getattr(dataset.reader, "axes", "stored"), "length_unit": dataset.reader.length_unit}
+    return json.dumps(values, indent=1)

@@ -11,21 +11,27 @@ SECTION = "Across data sets"
 TITLE = "Critical difference of the mean ranks"
 
 
-def critical(arranged: Sequence[SettingScores], arm_names: Sequence[str]) -> Figure | LeftOut:
+def critical(
+    arranged: Sequence[SettingScores], arm_names: Sequence[str], *, what: str = "loss", plural: str = "losses"
+) -> Figure | LeftOut:
     """The diagram over data sets; with fewer than three of them, or of arms, it is left out.
 
     Args:
         arranged: one per data set and model.
-        arm_names: all losses, in the order of their colours.
+        arm_names: all arms, in the order of their colours.
+        what: what they are: losses, models, or arms where decisions are compared too.
+        plural: the same of several.
     """
     try:
         found = critical_difference(arranged)
     except BadInput as error:
         return LeftOut("critical-difference", TITLE, SECTION, str(error))
-    return diagram(found, arm_names)
+    return diagram(found, arm_names, what=what, plural=plural)
 
 
-def diagram(found: CriticalDifference, arm_names: Sequence[str]) -> Figure:
+def diagram(
+    found: CriticalDifference, arm_names: Sequence[str], *, what: str = "loss", plural: str = "losses"
+) -> Figure:
     """Draw what the test found."""
     count = len(found.arms)
     left = (count + 1) // 2
@@ -46,11 +52,7 @@ def diagram(found: CriticalDifference, arm_names: Sequence[str]) -> Figure:
         )
         marks.append(Mark("points", numbers([rank]), [0.0], arm, style, text=[tips], listed=False))
         at_side = end - 0.05 if on_left else end + 0.05
-        marks.append(
-            Mark(
-                "words", numbers([at_side]), [level], text=[f"{arm} ({rank:.2f})"], anchor="end" if on_left else "start"
-            )
-        )
+        marks.append(Mark("words", numbers([at_side]), [level], text=[arm], anchor="end" if on_left else "start"))
     ranks = dict(zip(found.arms, found.mean_ranks, strict=True))
     for number, clique in enumerate(found.cliques):
         ends = [min(ranks[arm] for arm in clique) - 0.05, max(ranks[arm] for arm in clique) + 0.05]
@@ -62,13 +64,13 @@ def diagram(found: CriticalDifference, arm_names: Sequence[str]) -> Figure:
     marks.append(Mark("words", numbers([(1 + stop) / 2]), [1.15], text=[tips], anchor="middle"))
     lowest = -(0.9 + 0.3 * bars) - 0.55 * (left - 1)
     panel = Panel(
-        marks, bare=True, stretch=True, x_range=(1 - 0.75 * count, count + 0.75 * count), y_range=(lowest, 1.4)
+        marks, bare=True, stretch=True, x_range=(1 - 0.62 * count, count + 0.62 * count), y_range=(lowest, 1.4)
     )
     return Figure(
         "critical-difference",
         TITLE,
-        f"Mean rank of each loss over {found.data_sets} data sets, the best at the left. Losses joined by a bar cannot "
-        f"be told apart at 5 % (Nemenyi's test after Friedman's, p = {found.friedman_p:.3g}).",
+        f"Mean rank of each {what} over {found.data_sets} data sets, the best at the left. {plural.capitalize()} "
+        f"joined by a bar cannot be told apart at 5 % (Nemenyi's test after Friedman's, p = {found.friedman_p:.3g}).",
         SECTION,
         [View("", [panel])],
         ["loss", "mean_rank", "data_sets", "critical_difference", "friedman_p"],

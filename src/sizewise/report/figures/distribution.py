@@ -3,6 +3,7 @@
 import numpy as np
 
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
+from sizewise.report.conclusions import Conclusions
 from sizewise.report.means import case_scores
 from sizewise.report.scores import Scores
 
@@ -11,7 +12,7 @@ MOST_VIEWS = 40
 DOTS = 60  # single cases drawn in a violin; the shape is made of all
 
 
-def violins(scores: Scores) -> Figure | LeftOut:
+def violins(scores: Scores, conclusions: Conclusions) -> Figure | LeftOut:
     """DSC of the cases, one violin per loss; a case's DSC is the mean over its classes, or that of one class."""
     title = "DSC of the cases"
     if not len(scores.of("dsc").known.value):
@@ -28,7 +29,8 @@ def violins(scores: Scores) -> Figure | LeftOut:
             low, q1, median, q3, high = (float(q) for q in np.percentile(values, [0, 25, 50, 75, 100]))
             rows.append([label, scores.arm_names[one], len(values), low, q1, median, q3, high, float(values.mean())])
             marks += _violin(at, one, scores.arm_names[one], values, (q1, median, q3))
-            ticks.append((float(at), scores.arm_names[one]))
+            tick = conclusions.tick(label, scores.arm_names[one], "dsc")  # of a class alone nothing is tested
+            ticks.append((float(at), f"{scores.arm_names[one]} {tick}".rstrip()))
         if len(views) == MOST_VIEWS:
             continue  # the numbers go on
         views.append(View(label, [Panel(marks, y_label="DSC (%)", x_ticks=ticks, y_range=(-2, 102))]))
@@ -36,7 +38,7 @@ def violins(scores: Scores) -> Figure | LeftOut:
         "violins",
         title,
         "The width is the share of cases with that score, seeds together. The mark is the median, the bar spans the "
-        "quartiles, the dots are single cases.",
+        f"quartiles, the dots are single cases.{conclusions.tick_note('dsc')}",
         SECTION,
         views,
         ["view", "loss", "values", "lowest", "quartile_1", "median", "quartile_3", "highest", "mean"],

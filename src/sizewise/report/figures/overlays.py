@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from sizewise.report.draw import STATIC_STYLE, plain
-from sizewise.report.gallery import CLASS_COLOURS, ERROR_COLOURS, ShownCase, error_map, read_overlay
+from sizewise.report.gallery import ShownCase, error_map, read_overlay
+from sizewise.report.inks import CLASS_INKS, ERROR_INKS, as_rgb, class_inks, error_inks
 
 COLUMNS = ("data", "place", "case", "loss", "seed", "dsc")
 MOST_LOSSES = 8
-KEY = "predictions: blue right, yellow missed, red false alarm, pink wrong class"
+KEY = "predictions: blue right, yellow and black missed, red and white false alarm, pink wrong class"
 
 
 def overlay_rows(groups: Mapping[str, list[ShownCase]]) -> list[list[Any]]:
@@ -45,13 +46,16 @@ def draw_overlays(groups: Mapping[str, list[ShownCase]], folder: Path) -> list[P
                 overlays = {loss: read_overlay(one.files[loss]) for loss in losses}
                 truth = next(iter(overlays.values()))
                 _picture(
-                    row[0], _blend(truth.image, truth.target, CLASS_COLOURS), "ground truth", f"{word}: {one.case[:24]}"
+                    row[0],
+                    _blend(truth.image, class_inks(truth.target), CLASS_INKS),
+                    "ground truth",
+                    f"{word}: {one.case[:24]}",
                 )
                 for axes, (loss, overlay) in zip(row[1:], overlays.items(), strict=True):
                     kinds = error_map(overlay.target, overlay.predicted)
                     score = one.scores[loss]
                     below = f"DSC {100 * score:.1f} %" if np.isfinite(score) else "no DSC"
-                    _picture(axes, _blend(overlay.image, kinds, ERROR_COLOURS), loss, below)
+                    _picture(axes, _blend(overlay.image, error_inks(kinds), ERROR_INKS), loss, below)
             canvas.text(0.01, 1 - 0.05 / tall, plain(setting), fontsize=8.5, va="top")
             canvas.text(0.01, 0.06 / tall, KEY, fontsize=6.5, color="#444444")
             for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 130})):
@@ -69,8 +73,7 @@ def _picture(axes: Any, pixels: np.ndarray, above: str, below: str) -> None:
     axes.set_xlabel(plain(below), fontsize=7)
 
 
-def _blend(image: np.ndarray, labels: np.ndarray, colours: tuple[str, ...]) -> np.ndarray:
-    table = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours], dtype=np.float64)
-    ink = table[(labels.astype(np.int64) - 1) % len(colours)]
-    share = np.where(labels > 0, 0.55, 0.0)[..., None]
+def _blend(image: np.ndarray, inks: np.ndarray, colours: tuple[str, ...]) -> np.ndarray:
+    ink = as_rgb(colours)[inks.astype(np.int64) - 1]
+    share = np.where(inks > 0, 0.6, 0.0)[..., None]
     return (image * (1 - share) + ink * share).astype(np.uint8)

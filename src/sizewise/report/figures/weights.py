@@ -1,27 +1,33 @@
 """How the score depends on the weight λ and on the temperature τ."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from sizewise.metrics.arms import Arm, name_arms
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
+from sizewise.report.conclusions import Conclusions
 from sizewise.report.means import Mean, overall_means
 from sizewise.report.scores import Scores
 
 SECTION = "Scores"
 
 
-def weight_curves(scores: Scores) -> Figure | LeftOut:
+def weight_curves(scores: Scores, conclusions: Conclusions) -> Figure | LeftOut:
     """Mean DSC over the weight λ of each compound loss; losses without λ are levels to compare with."""
-    return _figure(scores, "weight", "weights", "Score over the weight λ", "λ", "weight λ")
+    return _figure(scores, conclusions, "weight", "weights", "Score over the weight λ", "λ", "weight λ")
 
 
-def temperature_curves(scores: Scores) -> Figure | LeftOut:
+def temperature_curves(scores: Scores, conclusions: Conclusions) -> Figure | LeftOut:
     """Mean DSC over the temperature τ of each size term; losses without τ are levels to compare with."""
-    return _figure(scores, "temperature", "temperatures", "Score over the temperature τ", "τ", "temperature τ")
+    title = "Score over the temperature τ"
+    return _figure(scores, conclusions, "temperature", "temperatures", title, "τ", "temperature τ")
 
 
-def _figure(scores: Scores, field: str, name: str, title: str, sign: str, axis: str) -> Figure | LeftOut:
+def _figure(
+    scores: Scores, conclusions: Conclusions, field: str, name: str, title: str, sign: str, axis: str
+) -> Figure | LeftOut:
     """A curve holds the arms that differ in ``field`` alone; without a value of it an arm is a level."""
     curve_of = _curves_of(scores.arms, field)
     values = [float(getattr(arm, field)) if getattr(arm, field) else None for arm in scores.arms]
@@ -40,16 +46,16 @@ def _figure(scores: Scores, field: str, name: str, title: str, sign: str, axis: 
         marks: list[Mark] = []
         for style, curve in enumerate(names):
             points = [
-                (values[arm], means[setting, arm])
+                (values[arm], means[setting, arm], conclusions.tick(setting_name, scores.arm_names[arm], "dsc"))
                 for arm in range(len(scores.arms))
                 if curve_of[arm] == curve
                 and (setting, arm) in means
                 and (values[arm] is not None or curve not in several)
             ]
             points.sort(key=lambda point: point[0] or 0.0)
-            rows += [[setting_name, curve, value, mean.mean, mean.std, mean.seeds] for value, mean in points]
+            rows += [[setting_name, curve, value, mean.mean, mean.std, mean.seeds] for value, mean, _ in points]
             if curve in several:
-                marks += _curve(curve, style, points, sign)
+                marks += _curve(curve, style, points, sign, _shift(several.index(curve), len(several), ends))
             elif points:
                 level = numbers([100 * points[0][1].mean] * 2)
                 marks.append(Mark("line", [ends[0], ends[-1]], level, curve, style, dashed=True))
@@ -58,8 +64,9 @@ def _figure(scores: Scores, field: str, name: str, title: str, sign: str, axis: 
     return Figure(
         name,
         title,
-        "Mean over cases, classes and seeds; bars are one standard deviation over seeds. Dashed: losses without "
-        f"{sign}, or with one value of it.",
+        "Mean over cases, classes and seeds. Bars are one standard deviation over seeds to either side, no test; "
+        f"points of several losses at one {sign} stand side by side. Dashed: losses without {sign}, or with one value "
+        f"of it.{_about_filling(conclusions)}",
         SECTION,
         views,
         ["data", "loss", field, "mean_dsc", "std_over_seeds", "seeds"],
@@ -77,18 +84,45 @@ def _curves_of(arms: Sequence[Arm], field: str) -> list[str]:
     return name_arms([replace(arm, **{field: ""}) for arm in arms])
 
 
-def _curve(curve: str, style: int, points: Sequence[tuple[float | None, Mean]], sign: str) -> list[Mark]:
-    if not points:
-        return []
-    x = numbers(value for value, _ in points if value is not None)
-    y = numbers(100 * mean.mean for _, mean in points)
-    low, high = (numbers(100 * (m.mean + side * (m.std or 0)) for _, m in points) for side in (-1, 1))
+def _about_filling(conclusions: Conclusions) -> str:
+    reference = next((one.reference for one in conclusions.standings.values()), "")
+    return f" Filled: shown to differ from {reference}; hollow: not." if conclusions.tick_note("dsc") else ""
+
+
+def _shift(at: int, count: int, ends: Sequence[float]) -> Callable[[float], float]:
+    """Moves the points of one curve aside, so that bars at one λ do not hide each other.
+
+    >>> [round(_shift(at, 3, [0.1, 1.0, 10.0])(1.0), 3) for at in range(3)]
+    [0.871, 1.0, 1.148]
+    """
+    step = at - (count - 1) / 2
+    if ends[0] > 0:  # a logarithmic axis: by a share of the smallest step between neighbours
+        nearest = min(math.log(high / low) for low, high in pairwise(ends))
+        return lambda value: value * math.exp(min(0.06, 0.3 / count) * nearest * step)
+    nearest = min(high - low for low, high in pairwise(ends))
+    return lambda value: value + min(0.06, 0.3 / count) * nearest * step
+
+
+def _curve(
+    curve: str,
+    style: int,
+    points: Sequence[tuple[float | None, Mean, str]],
+    sign: str,
+    shift: Callable[[float], float],
+) -> list[Mark]:
+    known = [(value, mean, tick) for value, mean, tick in points if value is not None]
+    x = numbers(shift(value) for value, _, _ in known)
+    y = numbers(100 * mean.mean for _, mean, _ in known)
+    low, high = (numbers(100 * (m.mean + side * (m.std or 0)) for _, m, _ in known) for side in (-1, 1))
     tips = [
-        f"{curve}, {sign} = {value:g}\nDSC {mean.text(scale=100)} % over {mean.seeds} seeds"
-        for value, mean in points
-        if value is not None
+        f"{curve}, {sign} = {value:g} {tick}\nDSC {mean.text(scale=100)} % over {mean.seeds} seeds"
+        for value, mean, tick in known
     ]
-    return [
-        Mark("line", x, y, curve, style, text=tips),
-        Mark("points", x, y, curve, style, low, high, tips, listed=False),
-    ]
+    marks = [Mark("line", x, y, curve, style, text=tips)] if known else []
+    for filled in (True, False):
+        mine = [at for at, (_, _, tick) in enumerate(known) if bool(tick) is filled]
+        if mine:
+            at_x, at_y, bar_low, bar_high = ([column[at] for at in mine] for column in (x, y, low, high))
+            tip, hollow = [tips[at] for at in mine], not filled
+            marks.append(Mark("points", at_x, at_y, curve, style, bar_low, bar_high, tip, listed=False, hollow=hollow))
+    return marks

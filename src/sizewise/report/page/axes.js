@@ -20,7 +20,7 @@ const niceTicks = (low, high, count, log, whole) => {
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999 && (!whole || s >= 1)) || 1;
   const ticks = [];
   for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-9; v += step) ticks.push(v);
-  return ticks;
+  return ticks.length < 2 && !whole && count < 20 ? niceTicks(low, high, 2 * count) : ticks; // one number is no scale
 };
 
 const showNumber = (v) => {

@@ -33,8 +33,9 @@ const paintPanel = (svg, panel, { width, height, hidden, zoom }) => {
   const narrow = width < 380;
   const turned = (panel.x_ticks || []).reduce((sum, [, name]) => sum + Math.min(name.length, 18) + 2, 0) * 6.4 > width - 70;
   const yNames = (panel.y_ticks || []).map(([, name]) => name.length);
-  const left = panel.bare ? 8 : yNames.length ? Math.min(narrow ? 110 : 190, 20 + 6.2 * Math.max(...yNames)) + (panel.y_label ? 16 : 0) : 56;
-  const bottom = panel.bare ? 8 : (turned ? 78 : 26) + (panel.x_label ? 18 : 0), top = 8, right = panel.bare ? 8 : 14;
+  const left = panel.bare ? 8 : yNames.length ? Math.min(narrow ? 118 : 290, 20 + 6.2 * Math.max(...yNames)) + (panel.y_label ? 16 : 0) : 56;
+  const bottom = panel.bare ? 8 : (turned ? 78 : 26) + (panel.x_label ? 18 : 0), top = 8;
+  const right = panel.bare ? 8 : 14 + 6.6 * Math.max(0, ...(panel.y_ends || []).map(([, text]) => text.length));
   let x0 = left, x1 = width - right, y0 = height - bottom, y1 = top;
   if (panel.bare && !panel.stretch) { // one unit is equally long both ways
     const unit = Math.min((x1 - x0) / (xs[1] - xs[0]), (y0 - y1) / (ys[1] - ys[0]));
@@ -64,13 +65,14 @@ const paintAxes = (svg, panel, { x, y, xs, ys, left, right, top, bottom, width, 
     shape("line", { x1: x(at), x2: x(at), y1: top, y2: height - bottom, class: "grid" }, axes);
     const spot = turned ? { x: x(at), y: height - bottom + 14, transform: `rotate(-35 ${x(at)} ${height - bottom + 14})`, "text-anchor": "end" }
       : { x: x(at), y: height - bottom + 17, "text-anchor": "middle" };
-    words(shorten(name, 18), spot, axes);
+    words(shorten(name, turned && width < 500 ? 12 : 18), spot, axes);
   }
   for (const [at, name] of yTicks) {
     if (!inside(at, ys)) continue;
     shape("line", { x1: left, x2: width - right, y1: y(at), y2: y(at), class: "grid" }, axes);
-    words(shorten(name, 26), { x: left - 7, y: y(at) + 4, "text-anchor": "end" }, axes);
+    words(shorten(name, Math.min(40, Math.floor((left - 8 - (panel.y_label ? 16 : 0)) / 6.8))), { x: left - 7, y: y(at) + 4, "text-anchor": "end" }, axes);
   }
+  for (const [at, text] of panel.y_ends || []) if (inside(at, ys)) words(text, { x: width - right + 6, y: y(at) + 4 }, axes);
   shape("path", { d: `M${left},${top}V${height - bottom}H${width - right}`, class: "axis" }, axes);
   if (panel.x_label) words(panel.x_label, { x: (left + width - right) / 2, y: height - 5, "text-anchor": "middle", class: "axis-label" }, axes);
   if (panel.y_label) words(panel.y_label, { transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "axis-label" }, axes);
@@ -85,7 +87,7 @@ const fit = (node, text, room) => {
 
 const paintMark = (layer, mark, { x, y, points, panel, width }) => {
   const known = (v, log) => v !== null && v !== undefined && (!log || v > 0);
-  const group = shape("g", { class: `${styleClass(mark)} ${mark.kind}${mark.faint ? " faint" : ""}${mark.thick ? " thick" : ""}` }, layer);
+  const group = shape("g", { class: `${styleClass(mark)} ${mark.kind}${mark.faint ? " faint" : ""}${mark.thick ? " thick" : ""}${mark.hollow ? " hollow" : ""}` }, layer);
   const place = (i) => (known(mark.x[i], panel.x_log) && known(mark.y[i], panel.y_log) ? [x(mark.x[i]), y(mark.y[i])] : null);
   const remember = (i, spot) => {
     const text = (mark.text && mark.text[i]) || (mark.label ? `${mark.label}: ${showNumber(mark.y[i])} at ${showNumber(mark.x[i])}` : "");

@@ -57,7 +57,7 @@ class FigureOnPage {
     title.textContent = panel.title;
     title.hidden = !panel.title;
     const width = Math.max(260, box.clientWidth || 640);
-    const height = Math.round(Math.min(panel.bare && !panel.stretch ? 460 : 420, Math.max(230, width * (this.data.height || 0.7))));
+    const height = this.data.names_down ? 27 * panel.y_ticks.length + 62 : Math.round(Math.min(panel.bare && !panel.stretch ? 460 : 420, Math.max(230, width * (this.data.height || 0.7))));
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
     svg.setAttribute("aria-label", `${this.data.title}. ${panel.title || ""} ${this.data.views[this.view].label}. Arrow keys step through the points.`);

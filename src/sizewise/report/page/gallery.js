@@ -33,11 +33,14 @@ if (galleryNode) {
     part("legend-errors").hidden = state.layer !== "errors";
     const legend = part("legend-classes");
     legend.textContent = state.layer === "labels" ? "Classes:" : "Ground truth:";
-    for (const { colour, name } of group.classes) {
+    for (const { swatch: background, name } of group.classes) {
       const swatch = document.createElement("span");
       swatch.className = "swatch";
-      swatch.style.background = colour;
-      legend.append(swatch, name);
+      swatch.style.background = background;
+      const key = document.createElement("span");
+      key.className = "key";
+      key.append(swatch, name);
+      legend.append(key, " ");
     }
     const spots = { worst: 0, median: Math.floor((count - 1) / 2), best: count - 1 };
     for (const name in spots) part(name).setAttribute("aria-pressed", String(spots[name] === state.at));

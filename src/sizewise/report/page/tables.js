@@ -1,3 +1,23 @@
+// A table that is wider than its box says so: a bar at the bottom is not drawn on every system.
+const markWide = () => {
+  for (const box of document.querySelectorAll(".scroll")) {
+    const wide = box.scrollWidth > box.clientWidth + 1;
+    box.classList.toggle("more", wide);
+    let cue = box.previousElementSibling;
+    if (!cue || !cue.classList.contains("cue")) {
+      if (!wide) continue;
+      cue = document.createElement("p");
+      cue.className = "cue";
+      cue.textContent = "Wider than the page: scroll it sideways →";
+      box.before(cue);
+    }
+    cue.hidden = !wide;
+  }
+};
+markWide();
+addEventListener("resize", markWide);
+document.addEventListener("toggle", markWide, true); // what was folded has a width when it opens
+
 // Click a column's head to sort by it; again to turn the order. Empty cells stay last.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];

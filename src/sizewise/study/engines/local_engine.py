@@ -29,12 +29,16 @@ class Engine:
         object.__setattr__(self, "jobs", parse_jobs(self.jobs))
 
     def threads(self, runtime: "Runtime") -> int:
-        """An equal share of the cores on a CPU."""
+        """On a CPU what is asked for, else an equal share of the cores; one process alone takes those that are free."""
         import torch
+
+        from sizewise.train.machine import free_threads
 
         if runtime.accelerator != "cpu" and torch.cuda.is_available():
             return 0
-        return torch.get_num_threads() if self.jobs in ("auto", 1) else max(1, available_cores() // int(self.jobs))
+        if runtime.threads:
+            return runtime.threads
+        return free_threads() if self.jobs in ("auto", 1) else max(1, available_cores() // int(self.jobs))
 
     def run(self, work: StudyWork) -> None:
         """Carry out the runs; see ``sizewise.study.engines.crew``."""

@@ -103,7 +103,7 @@ def compare(
         which = one.arm(reference)
         for index in range(len(one.arms)):
             if index != which:
-                found.append(_compare(one, index, which, (groups or {}).get(one.data)))
+                found.append(compare_pair(one, index, which, (groups or {}).get(one.data)))
     if not found:
         return []
     corrected = holm(np.array([each.p_value for each in found]))
@@ -120,7 +120,8 @@ def compare(
     ]
 
 
-def _compare(scores: SettingScores, arm: int, reference: int, groups: Mapping[str, str] | None) -> Comparison:
+def compare_pair(scores: SettingScores, arm: int, reference: int, groups: Mapping[str, str] | None) -> Comparison:
+    """One arm against another, by their places; nothing is corrected, and nothing planned."""
     both = scores.present[arm] & scores.present[reference]
     if not both.any():
         raise BadInput(
