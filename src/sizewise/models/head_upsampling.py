@@ -2,8 +2,6 @@
 
 from torch import Tensor, nn
 
-from sizewise.stats.upsampling import CORNERS, LINEAR
-
 
 class HeadUpsampling(nn.Module):
     """A head's upsampling when the network is evaluated; in training the logits stay small."""
@@ -38,7 +36,7 @@ def leave_upsampling_to_loss(model: nn.Module) -> str | None:
         if isinstance(layer, nn.Upsample) and layer.mode == "bilinear" and all(does_nothing(one) for one in after):
             head[place] = HeadUpsampling(layer)
             head.train(model.training)
-            return CORNERS if layer.align_corners else LINEAR
+            return "linear-corners" if layer.align_corners else "linear"
     return None
 
 
