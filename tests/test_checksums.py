@@ -45,6 +45,14 @@ def killed(*given):
     raise KeyboardInterrupt
 
 
+def test_the_table_is_the_last_file_that_is_written(tmp_path, monkeypatch):
+    """A kill after it would leave half a checksum in a folder that is complete, where nobody looks any more."""
+    written, replace = [], os.replace
+    monkeypatch.setattr("os.replace", lambda old, new: (written.append(new.name), replace(old, new)))
+    write(tmp_path / "a.csv", "1")
+    assert written == [FILE, "a.csv"]
+
+
 def test_without_a_checksum_a_table_is_taken_as_it_is(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("from elsewhere")

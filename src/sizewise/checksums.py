@@ -38,8 +38,10 @@ def replacing_checked(path: Path) -> Iterator[Path]:
 
 
 def remember(path: Path) -> None:
-    """Take a file as it is now for what it has to be."""
-    _note(path, [_sum_of(path)])
+    """Take a file as it is now for what it has to be; where that is known already nothing is written."""
+    now = [_sum_of(path)]
+    if _read(path.parent).get(path.name) != now:
+        _note(path, now)
 
 
 def forget(path: Path) -> None:
