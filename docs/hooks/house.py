@@ -28,9 +28,9 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def read_arrows(package: Path = PACKAGE) -> Arrows:
-    """Which rooms each room imports; ``__init__`` of the package itself only hands names on."""
+    """Which rooms each room imports; ``__init__`` and ``__main__`` of the package itself only hand on."""
     rooms = {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    rooms -= {"__init__", "__pycache__"}
+    rooms -= {"__init__", "__main__", "__pycache__"}
     arrows: Arrows = {room: set() for room in sorted(rooms)}
     for path in sorted(package.rglob("*.py")):
         room = path.relative_to(package).parts[0].removesuffix(".py")

@@ -107,3 +107,9 @@ def test_the_version(monkeypatch, capsys):
     with pytest.raises(SystemExit) as left:
         program.main()
     assert (left.value.code, capsys.readouterr().out) == (0, f"sizewise {__version__}\n")
+
+
+def test_the_package_is_a_program_too():
+    done = subprocess.run([sys.executable, "-m", "sizewise", "--version"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert done.stdout.startswith("sizewise ")
