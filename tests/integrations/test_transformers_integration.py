@@ -270,3 +270,10 @@ def test_bad_outputs_and_sizes_are_told_what_to_do():
         post_process_semantic_segmentation(outputs, [(4, 4)])
     with pytest.raises(ValueError, match="post_process_semantic_segmentation: the model's outputs must have logits"):
         post_process_semantic_segmentation(SimpleNamespace(logits=torch.zeros(2, 3)))
+
+
+def test_a_criterion_that_upsamples_reads_segformers_logits_as_they_are():
+    pixels, labels = labelled()
+    outputs = segformer().eval()(pixel_values=pixels)
+    plain, small = SemanticLoss("RCE"), SemanticLoss(sw.loss("RCE", upsample="linear"))
+    torch.testing.assert_close(small(outputs, labels), plain(outputs, labels))

@@ -16,7 +16,6 @@ def as_loss(
     *,
     activation: str = "softmax",
     ignore_index: int | None = None,
-    upsample: str | None = None,
 ) -> Loss:
     """The loss of that name, or the criterion itself, that reads its input in the given way.
 
@@ -24,14 +23,13 @@ def as_loss(
     Loss(CrossEntropy() + SizeL1(), ignore_index=255)
     """
     if isinstance(criterion, str):
-        return loss(criterion, activation=activation, ignore_index=ignore_index, upsample=upsample)
+        return loss(criterion, activation=activation, ignore_index=ignore_index)
     if not isinstance(criterion, Criterion):
         raise TypeError(
             f"{where}: criterion must be the name of a loss, as 'RCE', or a sizewise loss, got "
             f"{type(criterion).__name__} {criterion!r}."
         )
-    upsample = criterion.upsample or upsample
-    return Loss(criterion, activation=activation, ignore_index=ignore_index, upsample=upsample)
+    return Loss(criterion, activation=activation, ignore_index=ignore_index)
 
 
 def read_target(where: str, criterion: Criterion, logits: Tensor, target: Tensor) -> Tensor:

@@ -15,13 +15,13 @@ from sizewise.integrations.reading import as_loss
 class SemanticLoss:
     """A ``compute_loss_func`` of ``transformers.Trainer`` for semantic segmentation.
 
-    Logits at a lower resolution than the labels, as SegFormer's quarter, are read as if upsampled bilinearly
-    (``align_corners=False``), which the models' own losses do, without the memory of it; Mask2Former's queries go
-    through :func:`semantic_logits`.
+    Logits at a lower resolution than the labels, as SegFormer's quarter, are upsampled bilinearly
+    (``align_corners=False``) as the models' own losses do; Mask2Former's queries go through :func:`semantic_logits`.
     With ``"CE"`` and a network of logits it is the loss that the network itself would return.
 
     Args:
-        criterion: the name of a loss, as ``"RCE"``, or any criterion.
+        criterion: the name of a loss, as ``"RCE"``, or any criterion. One with ``upsample="linear"`` reads small logits
+            itself, without storing them at full size.
         ignore_index: the label of pixels without a label: 255, the models' own default.
         activation: ``"softmax"``, or ``"sigmoid"`` for a network with one label.
 
@@ -41,9 +41,7 @@ class SemanticLoss:
     def __init__(
         self, criterion: str | Criterion, *, ignore_index: int | None = 255, activation: str = "softmax"
     ) -> None:
-        self.criterion = as_loss(
-            "SemanticLoss", criterion, activation=activation, ignore_index=ignore_index, upsample="linear"
-        )
+        self.criterion = as_loss("SemanticLoss", criterion, activation=activation, ignore_index=ignore_index)
         self._device = torch.device("cpu")
 
     def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
@@ -53,7 +51,7 @@ class SemanticLoss:
                 f"SemanticLoss: labels must be a tensor (N, H, W) of class ids, got {type(labels).__name__}. The data "
                 "set has to yield them as 'labels'; with Mask2Former set remove_unused_columns=False."
             )
-        logits = _logits(outputs, labels.shape[-2:])
+        logits = _logits(outputs, labels.shape[-2:], resize=self.criterion.upsample is None)
         if logits.device != self._device:
             self._device = logits.device  # Trainer moves the model, and knows nothing of the loss's constants
             self.criterion.to(self._device)
@@ -102,15 +100,11 @@ def post_process_semantic_segmentation(
     sizes = [scores.shape[-2:]] * len(scores) if target_sizes is None else _sizes(where, target_sizes, len(scores))
     maps = []
     for image, size in zip(scores.detach(), sizes, strict=True):
-        options: dict[str, Any] = {"given": given, "background": background, "prune": prune}
-        scored = image.unsqueeze(0)
-        if given == "logits" and _is_below(scored, size):
-            options |= {"upsample": "linear", "size": size}
-        else:
-            scored = _resized(scored, torch.Size(size))
+        resized = _resized(image.unsqueeze(0), torch.Size(size))
         if given == "probabilities":
-            scored = scored / scored.sum(1, keepdim=True).clamp(min=torch.finfo(scored.dtype).tiny)
-        maps.append(decide(scored, metric=metric, temperature=temperature, **options)[0])
+            resized = resized / resized.sum(1, keepdim=True).clamp(min=torch.finfo(resized.dtype).tiny)
+        options: dict[str, Any] = {"given": given, "background": background, "prune": prune}
+        maps.append(decide(resized, metric=metric, temperature=temperature, **options)[0])
     return maps
 
 
@@ -169,11 +163,11 @@ def _sizes(where: str, target_sizes: Sequence[tuple[int, int]] | Tensor, images:
     return sizes  # type: ignore[return-value]
 
 
-def _logits(outputs: Any, size: torch.Size) -> Tensor:
+def _logits(outputs: Any, size: torch.Size, *, resize: bool) -> Tensor:
     found = _read("SemanticLoss", outputs)
     if not isinstance(found, Tensor):
         return semantic_logits(found[0], _resized(found[1], size))
-    return found if _is_below(found, size) else _resized(found, size)  # the criterion interpolates upwards
+    return _resized(found, size) if resize else found
 
 
 def _read(where: str, outputs: Any) -> Tensor | tuple[Tensor, Tensor]:
@@ -188,10 +182,6 @@ def _read(where: str, outputs: Any) -> Tensor | tuple[Tensor, Tensor]:
             f"masks_queries_logits, got {type(outputs).__name__}. Is it a model for semantic segmentation?"
         )
     return queries, masks
-
-
-def _is_below(maps: Tensor, size: Sequence[int]) -> bool:
-    return all(small <= full for small, full in zip(maps.shape[-2:], size, strict=True))
 
 
 def _resized(maps: Tensor, size: torch.Size) -> Tensor:

@@ -1,6 +1,6 @@
 """All that an epoch needs, put together before the first one: data, network, optimizer, step."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,11 +8,10 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, nn
+from torch import Tensor
 
 from sizewise.criterion import Loss, WeightSchedule
 from sizewise.models.build import size_multiple
-from sizewise.models.head_upsampling import leave_upsampling_to_loss
 from sizewise.train.augment import AUGMENTATIONS
 from sizewise.train.batches import Batches, ResidentBatches, StreamedBatches
 from sizewise.train.case_cells import CaseCells, find_case_cells
@@ -27,7 +26,6 @@ from sizewise.train.store import Store, StoreCache, classes_present
 from sizewise.train.task import Task, make_model, make_weight_schedule
 from sizewise.train.training_step import Step
 from sizewise.train.weight_average import WeightAverage
-from sizewise.user_code import is_user_code
 from sizewise.wording import counted
 
 Log = Callable[[str], None]
@@ -89,7 +87,6 @@ def set_up(
     if device.type == "cuda" and task.dataset.spatial_dims == 2:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     criterion = deepcopy(run.criterion).to(device)  # the run's own loss stays as it was made
-    share_upsampling(config, model, criterion, patch, multiple)
     captured = device.type == "cuda" and fabric.world_size == 1 and runtime.graphs == "auto"
     if config.accumulate > 1 or config.precision == "float16":
         captured = False  # a recorded step always updates; scaling the loss asks the device whether to
@@ -155,14 +152,6 @@ def set_up(
         draw,
         validation_cells,
     )
-
-
-def share_upsampling(config: RunConfig, model: nn.Module, criterion: Loss, patch: Sequence[int], multiple: int) -> None:
-    """Leave the upsampling of a head of SMP to the loss, where logits need not be cropped before."""
-    whole = all(size % multiple == 0 for size in patch)
-    takes_it = criterion.upsample is None and not criterion.cell_fields  # cells are summed at full size
-    if whole and takes_it and not is_user_code(config.model):
-        criterion.upsample = leave_upsampling_to_loss(model)
 
 
 def read_stores(

@@ -16,7 +16,6 @@ from sizewise.train.config import Runtime
 from sizewise.train.machine import make_fabric
 from sizewise.train.optimizer import make_optimizer
 from sizewise.train.resolve import ResolvedRun
-from sizewise.train.setup import share_upsampling
 from sizewise.train.task import make_model
 from sizewise.train.training_step import padded_cells, padded_labels, supervised_outputs
 
@@ -57,7 +56,6 @@ def time_steps(run: ResolvedRun, runtime: Runtime) -> StepCost:
     optimizer = make_optimizer(config, model, captured=False, on_gpu=device.type == "cuda")
     network, wrapped = fabric.setup(model, optimizer)
     criterion = deepcopy(run.criterion).to(device)  # the run's own stays where it is
-    share_upsampling(config, model, criterion, size, size_multiple(config.model))
     images = torch.randn(shape, device=device)
     channels = (task.out_channels,) if task.sigmoid else ()
     labels = torch.randint(0, 2 if task.sigmoid else task.out_channels, (shape[0], *channels, *size), device=device)
