@@ -50,14 +50,15 @@ def folder_cases(
 ) -> CaseSource:
     """The cases of folders, matched by name; see :func:`sizewise.diagnosis.diagnose.diagnose`."""
     if predictions is None and probabilities is None:
-        raise BadInput("`targets` need `predictions`, a folder of label maps, or `probabilities` to decide from.")
+        raise BadInput("`targets` alone say nothing: give `predictions`, a folder of label maps, or `probabilities`.")
     notes = []
     if probabilities is None and predictions is not None and _holds_arrays(predictions):
         probabilities = predictions
         notes.append("Probabilities lie beside the predictions, and are used.")
     work, left_out = _matched_jobs(targets, predictions, probabilities, cases)
     if left_out:
-        notes.append(f"{counted(left_out, 'target has', 'targets have')} no prediction and are left out.")
+        one, many = "target has no prediction and is left out.", "targets have no prediction and are left out."
+        notes.append(counted(left_out, one, many))
     problem = Problem(activation=activation, background=background, ignore_index=ignore_index)
     problem = replace(problem, names=_class_names(predictions or probabilities))
     temperature, fitted = None, NO_PROBABILITIES
