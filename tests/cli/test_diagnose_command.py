@@ -34,6 +34,10 @@ def test_folders(run, tmp_path):
     assert "Change the network, its data or its training" in out  # labels are drawn from p, so sizes are right
     assert "Next: sizewise compare --data YOUR_DATA --losses CE --models MODEL,LARGER_MODEL --seeds 3" in out
     assert Path("found/diagnosis.html").exists()
+    assert run("--target", "true", "--probabilities", "probs", "--out", "found")[0] == 0  # once more, over it
+    code, _, err = run("--target", "true", "--probabilities", "probs", "--out", "pred/c0.png")
+    assert code == 2
+    assert "--out 'pred/c0.png' cannot be made: File exists. Name another folder." in err
 
 
 def test_without_probabilities_it_says_how_to_get_them(run, tmp_path):

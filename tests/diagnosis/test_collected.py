@@ -3,7 +3,7 @@ import pytest
 from diagnosis.test_case_measure import BINARY, P
 
 from sizewise.diagnosis.case_measure import DiagnosedCase, measure_case
-from sizewise.diagnosis.class_summary_row import summarise
+from sizewise.diagnosis.summary import summarise
 from sizewise.diagnosis.collected import collect, gains
 
 

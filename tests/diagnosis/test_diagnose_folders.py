@@ -2,11 +2,13 @@ import csv
 import json
 import re
 
+import nibabel
 import numpy as np
 import pytest
 import torch
 from diagnosis.written_cases import write_cases
 from PIL import Image
+from probability_maps.saved_cases import drawn
 
 from sizewise.diagnosis.diagnose import diagnose
 from sizewise.diagnosis.diagnosis_page import write_diagnosis
@@ -45,6 +47,25 @@ def test_probabilities_beside_the_predictions_are_used_with_the_names_of_nnunet(
     assert [one.name for one in found.classes] == ["liver", "tumour"]
     assert "sizes" in found.gains
     assert found.notes == ["Probabilities lie beside the predictions, and are used."]
+
+
+def test_volumes_of_nnunet_lie_as_their_label_maps(tmp_path):
+    """Its arrays are (K, z, y, x), its NIfTI (x, y, z): read the wrong way round nothing would fit."""
+    for name in ("pred", "true"):
+        (tmp_path / name).mkdir()
+    for number in range(2):
+        p, target = drawn((9, 7, 5), seed=number, sharpness=6.0)
+        np.savez_compressed(tmp_path / "pred" / f"c{number}.npz", probabilities=p.transpose(0, 3, 2, 1))
+        for name, labels in (("pred", p.argmax(0).astype(np.uint8)), ("true", target)):
+            nibabel.save(nibabel.Nifti1Image(labels, np.eye(4)), tmp_path / name / f"c{number}.nii.gz")
+    pred, true = tmp_path / "pred", tmp_path / "true"
+    found = diagnose(predictions=pred, targets=true)
+    alone = diagnose(targets=true, probabilities=pred)
+    assert found.gains == alone.gains  # the argmax of the arrays is the label map
+    assert all(one.ece < 0.1 for one in found.classes)
+    rows = evaluate_folders(pred, true, jobs=1).rows
+    first = [row.value for row in rows if row.metric == "dsc" and row.class_id == 1 and row.value is not None]
+    assert found.classes[0].dsc == pytest.approx(np.mean(first))
 
 
 def test_probabilities_alone_are_decided_by_argmax(tmp_path):

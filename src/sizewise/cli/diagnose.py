@@ -26,11 +26,10 @@ def command(
     """Say what limits a model, its decision, its sizes or its network, and what to change first."""
     from sizewise.cli.diagnose_screen import first_command, show_diagnosis
     from sizewise.diagnosis.diagnose import diagnose
-    from sizewise.diagnosis.diagnosis_page import write_diagnosis
-    from sizewise.metrics.cases_csv import check_writable
+    from sizewise.diagnosis.diagnosis_page import make_folder, write_diagnosis
     from sizewise.probability_maps.decide_folder import read_background
 
-    check_writable(out / "diagnosis.csv")
+    make_folder(out)
     found = diagnose(
         run,
         predictions=pred,

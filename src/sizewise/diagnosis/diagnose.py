@@ -7,7 +7,7 @@ from sizewise.checks import check_word
 from sizewise.diagnosis.advice import advise
 from sizewise.diagnosis.case_measure import NOW
 from sizewise.diagnosis.case_source import NO_PROBABILITIES
-from sizewise.diagnosis.class_summary_row import summarise
+from sizewise.diagnosis.summary import summarise
 from sizewise.diagnosis.collected import collect, gains
 from sizewise.diagnosis.diagnosis_page import Diagnosis
 from sizewise.diagnosis.folder_cases import folder_cases

@@ -9,7 +9,7 @@ from typing import Any
 
 from sizewise.diagnosis.advice import Advice, points
 from sizewise.diagnosis.case_measure import DICE, FITTED, MATCHED, NOW, SIZES
-from sizewise.diagnosis.class_summary_row import ClassSummary
+from sizewise.diagnosis.summary import ClassSummary
 from sizewise.diagnosis.collected import COLUMNS, Collected, Gain
 from sizewise.diagnosis.probability_figures import reliability_figure, threshold_figure
 from sizewise.diagnosis.size_figures import component_figure, size_agreement_figure, size_error_figure
@@ -129,6 +129,14 @@ def class_table(found: Diagnosis) -> Table:
         "between which 95 % of the cases are expected. Σp is the size that the probabilities expect."
     )
     return Table("classes", "Sizes, components and calibration", columns, rows, note)
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder that the page goes to: before the work, so that a wrong one costs nothing."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"`out` '{out}' cannot be made: {error.strerror or error}. Name another folder.") from error
 
 
 def write_diagnosis(found: Diagnosis, out: Path, *, command: str = "") -> Path:

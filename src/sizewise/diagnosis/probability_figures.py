@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sizewise.diagnosis.case_source import NO_PROBABILITIES
-from sizewise.diagnosis.class_summary_row import ClassSummary, Thresholds
+from sizewise.diagnosis.summary import ClassSummary, Thresholds
 from sizewise.diagnosis.collected import Collected
 from sizewise.diagnosis.probability_histogram import BINS
 from sizewise.diagnosis.size_figures import MOST_PANELS

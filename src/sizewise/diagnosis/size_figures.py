@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sizewise.diagnosis.class_summary_row import ClassSummary
+from sizewise.diagnosis.summary import ClassSummary
 from sizewise.diagnosis.collected import Collected
 from sizewise.diagnosis.component_errors import size_words
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
