@@ -3,8 +3,8 @@ import pytest
 from diagnosis.test_case_measure import BINARY, P
 
 from sizewise.diagnosis.case_measure import DiagnosedCase, measure_case
-from sizewise.diagnosis.summary import summarise
 from sizewise.diagnosis.collected import collect, gains
+from sizewise.diagnosis.summary import summarise
 
 
 def case(name, target, p=P):

@@ -7,10 +7,10 @@ from sizewise.checks import check_word
 from sizewise.diagnosis.advice import advise
 from sizewise.diagnosis.case_measure import NOW
 from sizewise.diagnosis.case_source import NO_PROBABILITIES
-from sizewise.diagnosis.summary import summarise
 from sizewise.diagnosis.collected import collect, gains
 from sizewise.diagnosis.diagnosis_page import Diagnosis
 from sizewise.diagnosis.folder_cases import folder_cases
+from sizewise.diagnosis.summary import summarise
 from sizewise.errors import BadInput
 from sizewise.progress import track
 from sizewise.stats.inputs import ACTIVATIONS

@@ -9,10 +9,10 @@ from typing import Any
 
 from sizewise.diagnosis.advice import Advice, points
 from sizewise.diagnosis.case_measure import DICE, FITTED, MATCHED, NOW, SIZES
-from sizewise.diagnosis.summary import ClassSummary
 from sizewise.diagnosis.collected import COLUMNS, Collected, Gain
 from sizewise.diagnosis.probability_figures import reliability_figure, threshold_figure
 from sizewise.diagnosis.size_figures import component_figure, size_agreement_figure, size_error_figure
+from sizewise.diagnosis.summary import ClassSummary
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
 from sizewise.report.chart import Figure, LeftOut

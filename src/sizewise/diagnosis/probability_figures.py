@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from sizewise.diagnosis.case_source import NO_PROBABILITIES
-from sizewise.diagnosis.summary import ClassSummary, Thresholds
 from sizewise.diagnosis.collected import Collected
 from sizewise.diagnosis.probability_histogram import BINS
 from sizewise.diagnosis.size_figures import MOST_PANELS
+from sizewise.diagnosis.summary import ClassSummary, Thresholds
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
 
 SECTION = "Probabilities"

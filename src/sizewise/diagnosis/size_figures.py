@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sizewise.diagnosis.summary import ClassSummary
 from sizewise.diagnosis.collected import Collected
 from sizewise.diagnosis.component_errors import size_words
+from sizewise.diagnosis.summary import ClassSummary
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
 from sizewise.report.figures.error_by_size import BINS, binned
 
