@@ -27,7 +27,7 @@ LIBRARY = {
     "deep_supervision",
     "tiles",
 }
-FLAGLESS = ("data", "metrics", "evaluate", "probability_maps", "models", "train", "study", "report")
+FLAGLESS = ("data", "metrics", "evaluate", "probability_maps", "models", "train", "study", "report", "diagnosis")
 
 
 def load_hook(name):

@@ -4,13 +4,27 @@ from typing import Annotated
 
 import typer
 
-from sizewise.cli import bench, compare, data, decide, evaluate, export, losses, nnunet, predict, report, train
+from sizewise.cli import (
+    bench,
+    compare,
+    data,
+    decide,
+    diagnose,
+    evaluate,
+    export,
+    losses,
+    nnunet,
+    predict,
+    report,
+    train,
+)
 from sizewise.cli.flags import speaks_in_flags
 
 COMMANDS = {
     "compare": compare,
     "data": data,
     "decide": decide,
+    "diagnose": diagnose,
     "evaluate": evaluate,
     "export": export,
     "predict": predict,

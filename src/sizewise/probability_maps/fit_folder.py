@@ -20,7 +20,7 @@ from sizewise.wording import counted
 
 TINY = 1e-7  # a probability that was rounded to 0 or 1 is taken as this far from it
 WHITE = 255
-_IGNORED = -1
+IGNORED = -1
 
 
 def fit_folder(
@@ -34,7 +34,7 @@ def fit_folder(
         activation: of the probabilities. With "sigmoid" one channel can be fitted, on maps of 0 and 1.
         ignore_index: target pixels that count for nothing.
     """
-    pairs = _matched(find_probabilities(probabilities, "fit"), targets)
+    pairs = matched_targets(find_probabilities(probabilities, "fit"), targets, "fit_target")
     batches: list[tuple[Tensor, Tensor]] = []
     step = 0
     for file, path in track(pairs, what="Fitting"):
@@ -45,34 +45,45 @@ def fit_folder(
                 "Fit each channel by itself, or give a `temperature`."
             )
         classes = 2 if activation == "sigmoid" else len(values)
-        target = torch.from_numpy(_target(path, values.shape[1:], classes=classes, ignore_index=ignore_index))
+        target = read_target(path, values.shape[1:], classes=classes, ignore_index=ignore_index)
         step = step or pixel_step(values.size * len(pairs))  # cases of a data set are of about one size
-        thin, labels = thinned(torch.from_numpy(values), target, step=step)
-        if activation == "sigmoid":
-            batches.append((torch.logit(thin.float(), TINY), labels[:, None]))
-        else:  # a softmax of log p at temperature 1 is p
-            batches.append((thin.float().clamp_min(TINY).log(), labels))
-    if not any((labels != _IGNORED).any() for _, labels in batches):
+        batches.append(fitting_batch(values, target, activation=activation, step=step))
+    if not any((labels != IGNORED).any() for _, labels in batches):
         raise BadInput(f"`fit_target` '{targets}': every pixel is ignored, so there is nothing to fit on.")
-    fitted = fit_decision(batches, activation=activation, ignore_index=_IGNORED)
+    fitted = fit_decision(batches, activation=activation, ignore_index=IGNORED)
     return float(fitted.temperature), len(pairs)
 
 
-def _matched(files: list[ProbabilityFile], targets: Path) -> list[tuple[ProbabilityFile, Path]]:
+def fitting_batch(values: np.ndarray, target: np.ndarray, *, activation: str, step: int) -> tuple[Tensor, Tensor]:
+    """Logits and labels of every ``step``-th pixel of a case, from its probabilities (K, *S), for ``fit_decision``.
+
+    >>> half = np.full((2, 4), 0.5, dtype=np.float32)
+    >>> logits, labels = fitting_batch(half, np.zeros(4, dtype=np.int64), activation="softmax", step=3)
+    >>> logits.shape, labels.shape
+    (torch.Size([1, 2, 2]), torch.Size([1, 2]))
+    """
+    thin, labels = thinned(torch.from_numpy(values), torch.from_numpy(target), step=step)
+    if activation == "sigmoid":
+        return torch.logit(thin.float(), TINY), labels[:, None]
+    return thin.float().clamp_min(TINY).log(), labels  # a softmax of log p at temperature 1 is p
+
+
+def matched_targets(files: list[ProbabilityFile], targets: Path, argument: str) -> list[tuple[ProbabilityFile, Path]]:
+    """Each case with its true label map; ``argument`` is what the caller calls the folder of these."""
     if not targets.is_dir():
-        raise BadInput(f"`fit_target` '{targets}' is no folder. Wanted one with a true label map for each case.")
+        raise BadInput(f"`{argument}` '{targets}' is no folder. Wanted one with a true label map for each case.")
     by_name = {stem(path): path for path in sorted(targets.iterdir()) if is_picture(path) or is_volume(path)}
     missing = [file.case for file in files if file.case not in by_name]
     if missing:
         raise BadInput(
-            f"`fit_target` '{targets}' has no label map for {counted(len(missing), 'case')}, such as "
+            f"`{argument}` '{targets}' has no label map for {counted(len(missing), 'case')}, such as "
             f"'{missing[0]}'. Wanted PNG, TIFF, BMP or NIfTI with the names of the probabilities."
         )
     return [(file, by_name[file.case]) for file in files]
 
 
-def _target(path: Path, shape: tuple[int, ...], *, classes: int, ignore_index: int | None) -> np.ndarray:
-    """(*S) int64 with ``_IGNORED`` where a pixel does not count."""
+def read_target(path: Path, shape: tuple[int, ...], *, classes: int, ignore_index: int | None) -> np.ndarray:
+    """A true label map as (*S) int64, with ``IGNORED`` where a pixel does not count."""
     labels = whole_numbers(read_volume(path)[0], path) if is_volume(path) else read_label_picture(path)
     if labels.size != np.prod(shape) or labels.shape[: len(shape)] != shape[: labels.ndim]:
         raise BadInput(f"'{path}' has size {labels.shape}, and its probabilities {shape}. Wanted the same.")
@@ -86,7 +97,7 @@ def _target(path: Path, shape: tuple[int, ...], *, classes: int, ignore_index: i
             f"'{path}' holds the label {strange[0]}, and the probabilities are of classes 0 to {classes - 1}. If it "
             f"marks pixels to leave out, say `ignore_index={strange[0]}`."
         )
-    return np.where(ignored, _IGNORED, labels)
+    return np.where(ignored, IGNORED, labels)
 
 
 def _distinct(values: Iterable[int] | np.ndarray) -> set[int]:

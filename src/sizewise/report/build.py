@@ -6,10 +6,9 @@ from pathlib import Path
 
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
-from sizewise.progress import track
 from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.cost_table import cost_table
-from sizewise.report.draw import draw
+from sizewise.report.draw import draw_all
 from sizewise.report.figures.components_by_size import components_by_size
 from sizewise.report.figures.critical import critical
 from sizewise.report.figures.differences import decision_differences, differences
@@ -140,10 +139,7 @@ def write_report(report: Report, out: Path, *, every_view: bool = False) -> Path
     page = report.page
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for figure in track(report.figures, what="figures"):
-            if isinstance(figure, Figure):
-                draw(figure, out / "figures", every_view=every_view)
-                write_whole(out / "figures" / f"{figure.name}.csv", to_csv(figure.columns, figure.rows))
+        draw_all(report.figures, out / "figures", every_view=every_view)
         if report.shown:
             draw_overlays(report.shown, out / "figures")
             write_whole(out / "figures" / "overlays.csv", to_csv(OVERLAY_COLUMNS, overlay_rows(report.shown)))

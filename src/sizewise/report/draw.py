@@ -1,10 +1,14 @@
 """Paint a figure with matplotlib, as SVG and PNG."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sizewise.report.chart import Figure, Mark, Panel, View
+from sizewise.files import write_whole
+from sizewise.progress import track
+from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View
+from sizewise.report.formatted_table import to_csv
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5C5C5C", "#8B6D00")  # after Okabe, Ito
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -35,6 +39,14 @@ def file_names(figure: Figure, *, every_view: bool = False) -> list[tuple[str, V
         stem = f"{figure.name}-{re.sub(r'[^A-Za-z0-9._-]+', '_', view.label)[:80]}"
         stems[stem if stem not in stems else f"{stem}-{len(stems)}"] = view
     return list(stems.items())
+
+
+def draw_all(figures: Sequence[Figure | LeftOut], folder: Path, *, every_view: bool = False) -> None:
+    """Write every figure that was not left out, and the numbers behind it as ``folder/NAME.csv``."""
+    for figure in track(figures, what="figures"):
+        if isinstance(figure, Figure):
+            draw(figure, folder, every_view=every_view)
+            write_whole(folder / f"{figure.name}.csv", to_csv(figure.columns, figure.rows))
 
 
 def draw(figure: Figure, folder: Path, *, every_view: bool = False) -> list[Path]:

@@ -87,7 +87,18 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """The HTML. Every word of the user's is escaped: by the template in the page, by ``script_safe`` in scripts."""
+    """The HTML of a study's report."""
+    from markupsafe import Markup
+
+    gallery = script_safe(json.dumps(page.gallery, separators=(",", ":"), allow_nan=False))
+    return fill("report.html.j2", page=page, gallery_json=Markup(gallery), to_latex=to_latex)
+
+
+def fill(template: str, **values: Any) -> str:
+    """A template of the folder ``page`` with its style and scripts.
+
+    Every word of the user's is escaped: by the template in the page, by ``script_safe`` in scripts.
+    """
     from sizewise.errors import import_extra
 
     import_extra("jinja2", extra="train", reason="the report")
@@ -101,13 +112,10 @@ def render(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    gallery = script_safe(json.dumps(page.gallery, separators=(",", ":"), allow_nan=False))
-    return environment.get_template("report.html.j2").render(
-        page=page,
+    return environment.get_template(template).render(
         style=Markup(page_file("style.css")),
         script=Markup("\n".join(page_file(name) for name in SCRIPTS)),
-        gallery_json=Markup(gallery),
-        to_latex=to_latex,
+        **values,
     )
 
 

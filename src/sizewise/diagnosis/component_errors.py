@@ -1,0 +1,68 @@
+"""Connected parts of a region that were missed, and parts that were invented, by size."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SIZES = 16  # the last group is open: 4¹⁵ pixels and more
+
+
+@dataclass(frozen=True)
+class ComponentErrors:
+    """Counts by size; group g is of 4^g to 4^(g + 1) − 1 pixels.
+
+    Attributes:
+        true: parts of the true region.
+        missed: those of them of which no pixel was predicted.
+        predicted: parts of the predicted region.
+        invented: those of them of which no pixel is true.
+    """
+
+    true: np.ndarray
+    missed: np.ndarray
+    predicted: np.ndarray
+    invented: np.ndarray
+
+    def __add__(self, other: "ComponentErrors") -> "ComponentErrors":
+        return ComponentErrors(
+            self.true + other.true,
+            self.missed + other.missed,
+            self.predicted + other.predicted,
+            self.invented + other.invented,
+        )
+
+
+def component_errors(predicted: np.ndarray, target: np.ndarray) -> ComponentErrors:
+    """Of two masks (*S); pixels that touch at a corner belong together.
+
+    >>> target = np.array([[1, 1, 0, 0, 1]], dtype=bool)
+    >>> found = component_errors(np.array([[0, 1, 0, 0, 0]], dtype=bool), target)
+    >>> found.true[0].item(), found.missed[0].item(), found.invented.sum().item()
+    (2, 1, 0)
+    """
+    true, missed = _parts(target, predicted)
+    drawn, invented = _parts(predicted, target)
+    return ComponentErrors(true, missed, drawn, invented)
+
+
+def size_words(group: int) -> str:
+    """The sizes of a group.
+
+    >>> size_words(0), size_words(2), size_words(SIZES - 1)
+    ('1–3', '16–63', '1073741824+')
+    """
+    return f"{4**group}–{4 ** (group + 1) - 1}" if group < SIZES - 1 else f"{4**group}+"
+
+
+def _parts(region: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By size: the parts of a region, and those of them that the other does not touch."""
+    from scipy import ndimage
+
+    if not region.any():
+        return np.zeros(SIZES, dtype=np.int64), np.zeros(SIZES, dtype=np.int64)
+    box = ndimage.find_objects(region.view(np.uint8))[0]
+    numbered, count = ndimage.label(region[box], structure=np.ones((3,) * region.ndim))
+    pixels = np.bincount(numbered.ravel(), minlength=count + 1)[1:]
+    met = np.bincount(numbered[other[box]], minlength=count + 1)[1:]
+    groups = np.minimum((np.frexp(pixels.astype(np.float64))[1] - 1) // 2, SIZES - 1)
+    return np.bincount(groups, minlength=SIZES), np.bincount(groups[met == 0], minlength=SIZES)
