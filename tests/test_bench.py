@@ -59,7 +59,7 @@ def test_a_wrong_loss_is_not_timed(monkeypatch):
 
 def test_names_and_shapes():
     assert parse_losses("all")[:2] == ("RCE", "RFL")
-    assert len(parse_losses("all")) == 15  # each once, by its short name
+    assert len(parse_losses("all")) == 17  # each once, by its short name
     assert parse_shapes(["2x3x128x128x128"]) == [(2, 3, 128, 128, 128)]
     with pytest.raises(BadInput, match="as 8x2x512x512"):
         parse_shapes(["8x512"])

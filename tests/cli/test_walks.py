@@ -25,7 +25,7 @@ LESS = {
     "evaluate": "--jobs 1",
     "bench": "--shape 1x2x16x16 --rounds 1 --device cpu --no-memory",
 }
-ELSEWHERE = ("Task07", "--devices", "imagenet", "ray", "CVC-ClinicDB", "nnunet", "…")  # see above
+ELSEWHERE = ("Task07", "pancreas", "--devices", "imagenet", "ray", "CVC-ClinicDB", "nnunet", "…")  # see above
 PLACEHOLDERS = {
     "PATH": "my-data",
     "IMAGES": "new-images",
@@ -38,7 +38,7 @@ PAGES = {  # and what has to be there before the first line
     "README.md": (),
     "docs/getting-started.md": (),
     "docs/benchmarks.md": (),
-    "docs/guides/train-your-data.md": (),
+    "docs/guides/train-your-data.md": ("train --data my-data --loss RCE --out runs/rce-seed2 --seed 2",),
     "docs/guides/compare-losses.md": (
         "train --data my-data --out runs/rce",
         "predict runs/rce --data my-data --subset all",

@@ -38,8 +38,8 @@ def runs(folder):
 def test_every_loss_and_seed_has_a_run_and_all_cases_are_in_the_results(finished):
     assert len(runs(finished)) == 2 * 2
     lines = (finished / "results.csv").read_text().splitlines()
-    # 60 test cases × 3 classes × 7 metrics, and 3 classes × 2 pooled ones, for each of 4 runs, after the header
-    assert len(lines) == 1 + 4 * (60 * 3 * 7 + 3 * 2)
+    # 60 test cases × 3 classes × 15 metrics, and 3 classes × 2 pooled ones, for each of 4 runs, after the header
+    assert len(lines) == 1 + 4 * (60 * 3 * 15 + 3 * 2)
 
 
 def test_losses_of_a_seed_start_from_the_same_weights(finished):

@@ -23,10 +23,10 @@ def test_without_triton_the_reference_runs_and_says_so_once(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
     logits = torch.zeros(1, 2, 4)
     with pytest.warns(RuntimeWarning, match="Triton is not installed.*plain torch reference"):
-        assert backend.backend(logits, sigmoid=False) is reference
+        assert backend.backend(logits, logits, sigmoid=False, upsample=None) is reference
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert backend.backend(logits, sigmoid=False) is reference
+        assert backend.backend(logits, logits, sigmoid=False, upsample=None) is reference
 
 
 def test_an_old_triton_is_named(monkeypatch):
@@ -36,7 +36,8 @@ def test_an_old_triton_is_named(monkeypatch):
 
 
 def test_more_classes_than_a_tile_holds_go_to_the_reference():
-    assert backend.backend(torch.zeros(1, backend.MOST_CLASSES + 1, 1), sigmoid=False) is reference
+    logits = torch.zeros(1, backend.MOST_CLASSES + 1, 1)
+    assert backend.backend(logits, logits, sigmoid=False, upsample=None) is reference
 
 
 def test_spatial_axes_collapse_jointly():

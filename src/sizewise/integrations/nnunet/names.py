@@ -15,7 +15,7 @@ def trainer_names() -> dict[str, str]:
     """The loss of each trainer, aliases included.
 
     >>> trainer_names()["nnUNetTrainerRCE"], trainer_names()["nnUNetTrainerRCEKL"], len(trainer_names())
-    ('RCE', 'RCE-KL', 17)
+    ('RCE', 'RCE-KL', 19)
     """
     return {OPENING + name.replace("-", ""): name for name in (*loss_names(), *ALIASES)}
 
