@@ -29,7 +29,7 @@ def test_a_failed_run_makes_the_exit_code_1_and_the_next_call_makes_up_for_it(tm
             raise RunFailed("the loss became no number in epoch 1")
         return original(run, **options)
 
-    for name in ("draw", "draw_overlays"):  # tested with the report, and most of its time
+    for name in ("draw_all", "draw_overlays"):  # tested with the report, and most of its time
         monkeypatch.setattr(f"sizewise.report.build.{name}", lambda *arguments, **options: [])
     folder = tmp_path / "study"
     with monkeypatch.context() as patch:
@@ -52,7 +52,7 @@ def test_a_failed_run_makes_the_exit_code_1_and_the_next_call_makes_up_for_it(tm
 
 
 def test_decisions_are_added_to_a_finished_study_and_reported(tmp_path, monkeypatch):
-    for name in ("draw", "draw_overlays"):
+    for name in ("draw_all", "draw_overlays"):
         monkeypatch.setattr(f"sizewise.report.build.{name}", lambda *arguments, **options: [])
     folder = tmp_path / "study"
     assert compare(folder, "--losses", "CE").exit_code == 0
@@ -73,7 +73,7 @@ def test_a_loss_that_does_not_exist_is_found_before_anything_is_written(tmp_path
 
 
 def test_runs_of_another_process_are_no_failures(tmp_path, monkeypatch):
-    for name in ("draw", "draw_overlays"):
+    for name in ("draw_all", "draw_overlays"):
         monkeypatch.setattr(f"sizewise.report.build.{name}", lambda *arguments, **options: [])
     folder = tmp_path / "study"
     assert compare(folder, "--losses", "CE").exit_code == 0

@@ -38,7 +38,7 @@ def whole(tmp_path_factory):
 def spare(patch):
     """Without the pictures, which take most of the time, and with a second's worth of timed steps less."""
     patch.setattr("sizewise.train.loop.draw_curves", lambda *given, **named: None)
-    patch.setattr("sizewise.report.build.draw", lambda *given, **named: [])
+    patch.setattr("sizewise.report.draw.draw", lambda *given, **named: [])
     patch.setattr("sizewise.study.outlook.time_steps", lambda *given, **named: None)
     patch.setattr("sizewise.train.scoring.KEPT", 1)  # pictures of a run
 

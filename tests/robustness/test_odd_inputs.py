@@ -59,7 +59,7 @@ def things(tmp_path_factory):
     (root / "FILE").write_text("hello\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sizewise.train.loop.draw_curves", lambda *given, **named: None)
-        patch.setattr("sizewise.report.build.draw", lambda *given, **named: [])
+        patch.setattr("sizewise.report.draw.draw", lambda *given, **named: [])
         for words in (
             f"train --data {root / 'DATA'} --out {root / 'RUN'} {TINY}",
             f"compare --data synthetic --losses CE,RCE --seeds 1 --epochs 1 --steps-per-epoch 1 --device cpu --out {root / 'STUDY'}",
@@ -116,7 +116,7 @@ def everything(folder):
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_names_that_are_merely_unusual_go_all_the_way(tmp_path, monkeypatch):
     """From the data to a report, and each label map is called as its case."""
-    monkeypatch.setattr("sizewise.report.build.draw", lambda *given, **named: [])
+    monkeypatch.setattr("sizewise.report.draw.draw", lambda *given, **named: [])
     for subset in ("train", "test"):
         for kind in ("images", "masks"):
             (tmp_path / "data" / subset / kind).mkdir(parents=True)
