@@ -110,3 +110,19 @@ def test_what_is_wrong_with_cells_is_said():
     assert (none.most, none.maps.shape) == (0, (0, 0, 4))
     by_class = {1: sw.components(target)[1]}
     assert criterion(logits, target, cells=by_class) == criterion(logits, target)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        (torch.ones(2, 8, 8), {}, "must be >= 0 and sum to 1 over the classes"),
+        (torch.zeros(8, dtype=torch.long), {}, "For one image use"),
+        (torch.zeros(1, 8, dtype=torch.long), {"classes": [-1]}, "different ids from 0 on, got"),
+        (torch.zeros(1, 8, dtype=torch.long), {"classes": [1, 1]}, "different ids from 0 on, got"),
+        (torch.zeros(1, 8, dtype=torch.long), {"mask": torch.ones(1, 8)}, "mask must be bool"),
+    ],
+    ids=["float label map", "no batch", "negative", "twice", "mask"],
+)
+def test_what_components_cannot_be_found_in_is_said(labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        sw.components(labels, **options)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sizewise.metrics.component_matches import Matches, match_components
+
 SIZES = 16  # the last group is open: 4¹⁵ pixels and more
 
 
@@ -40,9 +42,8 @@ def component_errors(predicted: np.ndarray, target: np.ndarray) -> ComponentErro
     >>> found.true[0].item(), found.missed[0].item(), found.invented.sum().item()
     (2, 1, 0)
     """
-    true, missed = _parts(target, predicted)
-    drawn, invented = _parts(predicted, target)
-    return ComponentErrors(true, missed, drawn, invented)
+    found = match_components(predicted, target)
+    return ComponentErrors(*_by_size(found.true), *_by_size(found.predicted))
 
 
 def size_words(group: int) -> str:
@@ -54,15 +55,8 @@ def size_words(group: int) -> str:
     return f"{4**group}–{4 ** (group + 1) - 1}" if group < SIZES - 1 else f"{4**group}+"
 
 
-def _parts(region: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """By size: the parts of a region, and those of them that the other does not touch."""
-    from scipy import ndimage
-
-    if not region.any():
-        return np.zeros(SIZES, dtype=np.int64), np.zeros(SIZES, dtype=np.int64)
-    box = ndimage.find_objects(region.view(np.uint8))[0]
-    numbered, count = ndimage.label(region[box], structure=np.ones((3,) * region.ndim))
-    pixels = np.bincount(numbered.ravel(), minlength=count + 1)[1:]
-    met = np.bincount(numbered[other[box]], minlength=count + 1)[1:]
-    groups = np.minimum((np.frexp(pixels.astype(np.float64))[1] - 1) // 2, SIZES - 1)
-    return np.bincount(groups, minlength=SIZES), np.bincount(groups[met == 0], minlength=SIZES)
+def _by_size(parts: Matches) -> tuple[np.ndarray, np.ndarray]:
+    """How many there are of each size, and how many of them the other mask does not touch."""
+    sizes, met = np.array(parts.sizes_px, dtype=np.float64), np.array(parts.met, dtype=bool)
+    groups = np.minimum((np.frexp(sizes)[1] - 1) // 2, SIZES - 1)
+    return np.bincount(groups, minlength=SIZES), np.bincount(groups[~met], minlength=SIZES)

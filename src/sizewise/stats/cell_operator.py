@@ -7,7 +7,7 @@ from torch import Tensor
 
 from sizewise.stats import cell_sums as reference
 from sizewise.stats.kernels.backend import kernels
-from sizewise.stats.operator import _no_second_derivative
+from sizewise.stats.operator import no_second_derivative
 from sizewise.stats.reference import compute_dtype
 
 _ARGUMENTS = (
@@ -99,4 +99,4 @@ _library.impl("cell_gradient", _cuda_gradient, "CUDA")
 torch.library.register_fake(_SUMS, _fake_sums, lib=_library)
 torch.library.register_fake(_GRADIENT, _fake_gradient, lib=_library)
 torch.library.register_autograd(_SUMS, _backward, setup_context=_save, lib=_library)
-torch.library.register_autograd(_GRADIENT, _no_second_derivative, lib=_library)
+torch.library.register_autograd(_GRADIENT, no_second_derivative, lib=_library)

@@ -11,6 +11,8 @@ from sizewise.checks import check_word
 from sizewise.connected_components import cells_of
 from sizewise.stats.inputs import ACTIVATIONS, FLOAT_DTYPES, check_ignore_index, dtype_name, plain, shape
 from sizewise.stats.nearest import nearest
+from sizewise.stats.reference import can_hold
+from sizewise.stats.target_values import check_probabilities
 
 
 class Cells(Mapping[int, Tensor]):
@@ -130,6 +132,8 @@ def components(
         mask = mask.unsqueeze(1) if tuple(mask.shape) == flat else mask
     if channels:
         known = labels.shape[1]
+        if activation == "softmax":  # a label map of floats has this form too, and would give other components
+            check_probabilities(labels.detach().flatten(2), None if mask is None else mask[:, 0].flatten(1))
     else:
         labels = labels.unsqueeze(1)
         known = 1 + _highest(labels, mask, ignore_index)
@@ -141,7 +145,10 @@ def chosen(classes: str | Sequence[int], known: int, sigmoid: bool) -> tuple[int
     if isinstance(classes, str):
         check_word("components", "classes", classes, ("all", "foreground"))
         return tuple(range(1 if classes == "foreground" and not sigmoid else 0, known))
-    return tuple(int(one) for one in classes)
+    ids = tuple(int(one) for one in classes)
+    if min(ids, default=0) < 0 or len(set(ids)) < len(ids):
+        raise ValueError(f"components: classes must be different ids from 0 on, got {list(classes)}.")
+    return ids
 
 
 def find_cells(
@@ -155,7 +162,7 @@ def find_cells(
     target = target.detach().cpu()
     masked = None if mask is None else mask.cpu()
     valid = masked
-    if ignore_index is not None and not target.dtype.is_floating_point:
+    if ignore_index is not None and not target.dtype.is_floating_point and can_hold(target.dtype, ignore_index):
         labelled = target.long() != ignore_index
         valid = labelled if masked is None else masked & labelled
     images, spatial = target.shape[0], target.shape[2:]

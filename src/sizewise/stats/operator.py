@@ -79,7 +79,8 @@ def _backward(ctx: Any, coefficients: Tensor) -> tuple[Tensor | None, ...]:
     return gradient, *[None] * (2 + len(ctx.options))
 
 
-def _no_second_derivative(ctx: Any, *gradients: Tensor) -> None:
+def no_second_derivative(ctx: Any, *gradients: Tensor) -> None:
+    """Say that there is none."""
     raise RuntimeError(
         "sizewise: the region statistics have a first derivative only, and a second one was asked for. Gradient "
         "penalties and meta-learning need a loss in plain torch; everything else works with create_graph=False."
@@ -93,4 +94,4 @@ _library.impl("region_gradient", _cuda_gradient, "CUDA")
 torch.library.register_fake(_SUMS, _fake_sums, lib=_library)
 torch.library.register_fake(_GRADIENT, _fake_gradient, lib=_library)
 torch.library.register_autograd(_SUMS, _backward, setup_context=_save, lib=_library)
-torch.library.register_autograd(_GRADIENT, _no_second_derivative, lib=_library)
+torch.library.register_autograd(_GRADIENT, no_second_derivative, lib=_library)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sizewise.connected_components import label_components
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
 from sizewise.metrics.case import score_case, score_channels
@@ -47,13 +48,11 @@ def largest_only(labels: np.ndarray, classes: Iterable[int], *, multilabel: bool
     >>> largest_only(np.array([[1, 0, 1, 1], [0, 0, 2, 0]]), [1]).tolist()
     [[0, 0, 1, 1], [0, 0, 2, 0]]
     """
-    from scipy import ndimage
-
     kept = labels.copy()
     for k in classes:
         place, value = (k - 1, 1) if multilabel else (..., k)
         region = kept[place] == value
-        found, count = ndimage.label(region, structure=np.ones((3,) * region.ndim))
+        found, count = label_components(region)
         if count > 1:
             sizes = np.bincount(found.ravel())[1:]
             kept[place][region & (found != 1 + int(sizes.argmax()))] = 0
