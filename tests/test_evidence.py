@@ -22,7 +22,7 @@ def evidence(monkeypatch, tmp_path):
 
     monkeypatch.setattr(tables, "RESULTS", tmp_path / "results")
     yield run, tables
-    for name in ("run", "tables", "size_terms"):
+    for name in ("run", "tables", "shrink", "size_terms"):
         sys.modules.pop(name, None)
 
 
@@ -37,11 +37,14 @@ def finished_run(folder: Path, loss: str, seed: int, validation: list[float]) ->
     ]
     write_history(folder / "history.csv", history)
     (folder / "decision.json").write_text(json.dumps({"temperature": 1.5}))
+    versions = {"torch": "2.6", "monai": "1.5", "segmentation-models-pytorch": "0.5", "sizewise": "0.1"}
+    (folder / "versions.json").write_text(json.dumps({"config_hash": "abc", "device": "cpu", **versions}))
     return folder
 
 
 def test_tables_keep_every_finished_run_once(evidence, tmp_path, monkeypatch):
     _, tables = evidence
+    monkeypatch.setenv("COMMIT", "1234567")
     monkeypatch.setattr(tables, "is_finished", lambda folder: folder.name != "begun")
     folders = [finished_run(tmp_path / "one", "CE", 0, [0.5, 0.8, 0.7]), tmp_path / "begun"]
     assert tables.add_runs("kvasir", folders) == 1
@@ -56,9 +59,11 @@ def test_tables_keep_every_finished_run_once(evidence, tmp_path, monkeypatch):
         "steps": "30",
         "train_seconds": "6.0",
         "temperature": "1.5",
+        "settings": "abc",
+        "machine": "device cpu; torch 2.6; monai 1.5; segmentation-models-pytorch 0.5; sizewise 0.1; commit 1234567",
     }
     scores = tables.read_scores("kvasir")
-    assert [row[-2:] for row in scores] == [("dsc", "0.12346"), ("dsc", "")]  # hd95 is not used by the page
+    assert [row[-2:] for row in scores] == [("dsc", "0.1235"), ("dsc", "")]  # hd95 is not used by the page
     assert all(row[1] == "kvasir-seg" for row in scores)  # no path of a machine
 
 
@@ -100,3 +105,22 @@ def test_every_protocol_is_a_study_and_every_trial_a_loss(evidence):
         loss.backward()
         assert loss.isfinite(), trial
     assert logits.grad.isfinite().all()
+
+
+def test_a_shrunken_set_has_the_same_files_and_shares(evidence, tmp_path):
+    import numpy as np
+    from PIL import Image
+
+    run, _ = evidence
+    regions = np.zeros((16, 24), bool)
+    regions[4:12, 8:16] = True
+    for folder, picture in (
+        ("images", Image.new("RGB", (24, 16), (9, 90, 200))),
+        ("masks_MA", Image.fromarray(regions)),
+    ):
+        (tmp_path / "all" / "train" / folder).mkdir(parents=True)
+        picture.save(tmp_path / "all" / "train" / folder / "one.png")
+    run.shrink(tmp_path / "all", tmp_path / "quarter", 4)
+    mask = np.asarray(Image.open(tmp_path / "quarter" / "train" / "masks_MA" / "one.png"))
+    assert mask.tolist() == [[0] * 6, [0, 0, 255, 255, 0, 0], [0, 0, 255, 255, 0, 0], [0] * 6]
+    assert Image.open(tmp_path / "quarter" / "train" / "images" / "one.png").getpixel((3, 2)) == (9, 90, 200)

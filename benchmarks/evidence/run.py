@@ -16,7 +16,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import yaml
-from tables import add_runs, finished, read_runs
+from shrink import shrink
+from tables import MANY_OBJECTS, add_runs, finished, read_runs
 
 from sizewise.study.compare import compare
 from sizewise.study.engines.engine import make_engine
@@ -28,7 +29,6 @@ SETS = tuple(path.stem for path in sorted((HERE / "protocols").glob("*.yaml")))
 GRID = {"Dice": (0.1, 1.0, 3.0), "SizeL1": (0.3, 1.0, 3.0), "SizeKL": (0.1, 1.0)}
 PLAIN = ("CE", "JaccardCE")
 OTHERS = ("WCE", "FL", "Dice", "LogDice", "LogDiceCE", "DiceFL", "DBCE", "RFL-L1", "RFL-KL")
-MANY_OBJECTS = ("dsb2018", "idrid", "drive")
 TRIALS = ("huber", "relative", "relative_huber", "log_ratio", "soft_temperature", "dice_and_size", "jaccard_and_size")
 DECISIONS = ("argmax", "dice")
 
@@ -94,14 +94,19 @@ def run(name: str, losses: list[str], seeds: tuple[int, ...], options: argparse.
     if "groups" in settings:
         settings["groups"] = str(HERE / "protocols" / settings["groups"])
     settings |= {key: yaml.safe_load(value) for key, _, value in (one.partition("=") for one in options.set)}
+    data = options.data / protocol["data"]
+    if "shrink" in protocol:
+        data = options.work / data.name  # under the same name: it is the set that the tables speak of
+        if not data.exists():
+            shrink(options.data / protocol["data"], data, protocol["shrink"])
     study = StudyConfig(
-        data=(str(options.data / protocol["data"]),),
+        data=(str(data),),
         losses=tuple(losses),
         seeds=seeds,
         decisions=DECISIONS,
         settings=tuple(settings.items()),
     )
-    folder = options.work / name / f"{options.part}-{'-'.join(map(str, seeds))}"
+    folder = options.work / "studies" / name / f"{options.part}-{'-'.join(map(str, seeds))}"
     try:
         compare(study, folder=folder, engine=make_engine("local", {"jobs": options.jobs}))
     finally:  # stopped in the middle, what is finished counts

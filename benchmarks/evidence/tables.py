@@ -1,6 +1,6 @@
 """The committed tables: the scores of every run, and how each did on its validation cases.
 
-``results/SET.csv.xz`` is in the long form of ``results.csv``, with the metrics that the page uses and five digits;
+``results/SET.csv.xz`` is in the long form of ``results.csv``, with the metrics that the page uses and four digits;
 ``results/SET-runs.csv`` has one line for each run.
 """
 
@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import lzma
+import os
 from pathlib import Path
 
 from sizewise.metrics.cases_csv import COLUMNS, table_lines
@@ -15,8 +16,11 @@ from sizewise.train.history import read_history
 from sizewise.train.run_folder import is_finished
 
 RESULTS = Path(__file__).parent / "results"
-METRICS = ("dsc", "iou_pooled", "nsd", "size_error", "true_proportion", "component_recall", "component_precision")
-RUN_HEAD = ("loss", "seed", "validation_dsc", "epoch", "steps", "train_seconds", "temperature")
+METRICS = ("dsc", "iou", "iou_pooled", "nsd", "size_error", "true_proportion")
+SIDES = ("component_recall", "component_precision")
+COMPONENTS = tuple(side + third for side in SIDES for third in ("", "_small", "_medium", "_large"))
+MANY_OBJECTS = ("dsb2018", "idrid", "drive")
+RUN_HEAD = ("loss", "seed", "validation_dsc", "epoch", "steps", "train_seconds", "temperature", "settings", "machine")
 
 
 def scores_file(name: str) -> Path:
@@ -50,6 +54,7 @@ def finished(name: str) -> set[tuple[str, str]]:
 def add_runs(name: str, folders: list[Path]) -> int:
     """Add the runs of these folders that are finished and not in the tables; how many those were."""
     scores, runs, known, added = read_scores(name), read_runs(name), finished(name), 0
+    metrics = METRICS + (COMPONENTS if name in MANY_OBJECTS else ())
     for folder in folders:
         if not is_finished(folder):
             continue
@@ -58,7 +63,7 @@ def add_runs(name: str, folders: list[Path]) -> int:
         key = (of["loss"], of["seed"])
         if key in known:
             continue
-        scores += [rounded(cells) for cells in lines if cells[COLUMNS.index("metric")] in METRICS]
+        scores += [rounded(cells) for cells in lines if cells[COLUMNS.index("metric")] in metrics]
         runs.append(dict(zip(RUN_HEAD, (*key, *summary(folder)), strict=True)))
         known.add(key)
         added += 1
@@ -68,10 +73,10 @@ def add_runs(name: str, folders: list[Path]) -> int:
 
 
 def rounded(cells: tuple[str, ...]) -> tuple[str, ...]:
-    """A line without the run's name, which the other columns say, and with five digits."""
+    """A line without the run's name, which the other columns say, and with four digits."""
     row = dict(zip(COLUMNS, cells, strict=True))
     row["run"], row["data"] = "", Path(row["data"]).name
-    row["value"] = f"{float(row['value']):.5g}" if row["value"] else ""
+    row["value"] = f"{float(row['value']):.4g}" if row["value"] else ""
     return tuple(row[name] for name in COLUMNS)
 
 
@@ -83,7 +88,18 @@ def summary(folder: Path) -> tuple[str, ...]:
     decision = folder / "decision.json"
     temperature = json.loads(decision.read_text()).get("temperature", "") if decision.exists() else ""
     steps = sum(row["steps"] for row in history)
-    return f"{best['val_dsc']:.5f}", f"{best['epoch']:g}", f"{steps:g}", f"{seconds:.1f}", str(temperature)
+    versions = json.loads((folder / "versions.json").read_text())
+    kept = ("device", "torch", "monai", "segmentation-models-pytorch", "sizewise")
+    machine = "; ".join(f"{name} {versions[name]}" for name in kept) + f"; commit {os.environ.get('COMMIT', 'unknown')}"
+    return (
+        f"{best['val_dsc']:.5f}",
+        f"{best['epoch']:g}",
+        f"{steps:g}",
+        f"{seconds:.1f}",
+        str(temperature),
+        versions["config_hash"],
+        machine,
+    )
 
 
 def write(name: str, scores: list[tuple[str, ...]], runs: list[dict[str, str]]) -> None:
