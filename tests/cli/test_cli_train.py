@@ -248,7 +248,8 @@ def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tm
     assert done.stderr == ""  # no library talks to the user
     lines = done.stdout.splitlines()
     assert "4 training, 2 validation, 2 test cases" in lines[0]
-    assert "monai-segresnet with Loss(CrossEntropy() + SizeL1(), ignore_index=255), recipe demo, seed 0" in lines[1]
+    assert lines[1].startswith("monai-segresnet with Loss(0.25 * CrossEntropy() + 0.75 * Jaccard(absent='skip')")
+    assert "recipe demo, seed 0" in lines[1]
     assert lines[2].startswith("epoch 1/1  loss")
     assert lines[3] == "fitting the temperature of decisions on 2 validation cases"
     assert lines[4].startswith("scoring 2 test cases at full resolution, decided by argmax, dice, temperature ")

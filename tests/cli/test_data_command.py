@@ -39,7 +39,7 @@ def test_a_sound_data_set_as_a_subprocess(tmp_path):
         "2 cancer",
         "0.714 %",  # 2 of 280 voxels
         "All files are in order.",
-        f"sizewise train --data {root} --loss RCE",
+        f"sizewise train --data {root}",
     ):
         assert text in done.stdout
     assert done.stderr == ""
@@ -108,7 +108,7 @@ def test_out_writes_the_table_and_the_plot(tmp_path, capsys, monkeypatch):
         "sizes.svg",
     ]
     assert "1 foreground" in out
-    assert f"sizewise train --data {root} --merge --loss RCE" in out
+    assert f"sizewise train --data {root} --merge" in out
     assert "sizes.svg" in out
 
 
@@ -187,7 +187,7 @@ def test_the_next_command_has_flags_that_train_knows(tmp_path, capsys, monkeypat
     assert words[:4] == ["sizewise", "train", "--data", str(root)]
     known = {flag for option in typer.main.get_command(make_app()).commands["train"].params for flag in option.opts}
     given = [word for word in words[2:] if word.startswith("--")]
-    assert given == ["--data", "--name", "--merge", "--modality", "--loss"]
+    assert given == ["--data", "--name", "--merge", "--modality"]
     assert set(given) <= known
 
 

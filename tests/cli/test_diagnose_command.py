@@ -70,7 +70,7 @@ def test_wrong_use_is_a_sentence_in_flags(run, tmp_path):
             False,
             "sizewise decide --probabilities p --out decided --temperature 1.5 --background none",
         ),
-        ("loss", True, "sizewise compare --data d --losses RCE,DiceCE --models monai-unet --seeds 3"),
+        ("loss", True, "sizewise compare --data d --losses RCE,JaccardCE --models monai-unet --seeds 3"),
         ("network", True, "sizewise compare --data d --losses RCE --models monai-unet,monai-dynunet --seeds 3"),
         ("network", False, "sizewise compare --data YOUR_DATA --losses CE --models MODEL,LARGER_MODEL --seeds 3"),
         ("nothing", True, ""),

@@ -38,7 +38,7 @@ PAGES = {  # and what has to be there before the first line
     "README.md": (),
     "docs/getting-started.md": (),
     "docs/benchmarks.md": (),
-    "docs/guides/train-your-data.md": ("train --data my-data --loss RCE --out runs/rce-seed2 --seed 2",),
+    "docs/guides/train-your-data.md": ("train --data my-data --out runs/first-seed2 --seed 2",),
     "docs/guides/compare-losses.md": (
         "train --data my-data --out runs/rce",
         "predict runs/rce --data my-data --subset all",

@@ -1,3 +1,5 @@
+import pytest
+
 from sizewise.metrics.cases_csv import Row, RunColumns
 from sizewise.report.chart import Figure, LeftOut
 from sizewise.report.figures.components_by_size import components_by_size
@@ -26,7 +28,17 @@ def test_means_over_cases_then_seeds():
     recall, precision = figure.views[0].panels
     assert [mark.label for mark in recall.marks] == ["A", "A"]
     assert recall.marks[1].y == [50.0]
-    assert precision.marks[0].x == [2.0]
+    assert precision.marks[0].x == [2.0 + 0.03]  # the second of two arms, beside the first
+    (low,), (high,) = recall.marks[1].low, recall.marks[1].high
+    assert (low, high) == (pytest.approx(50 - 25 * 2**0.5), pytest.approx(50 + 25 * 2**0.5))
+
+
+def test_bars_end_at_none_and_all():
+    name = "component_recall_small"
+    rows = rows_of("A", {("a", name): 1.0}) + rows_of("A", {("a", name): 0.9}, "1")
+    figure = components_by_size(label_results(results_of(rows)))
+    assert isinstance(figure, Figure)
+    assert figure.views[0].panels[0].marks[1].high == [100.0]
 
 
 def test_tables_without_components_say_so():

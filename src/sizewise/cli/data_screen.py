@@ -189,6 +189,6 @@ def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, 
         return
     print("All files are in order." if not warnings else f"No errors; {counted(len(_lines(warnings)), 'warning')}.")
     show_next(
-        shlex.join(["sizewise", "train", "--data", path, *as_flags(options), "--loss", "RCE"]),
+        shlex.join(["sizewise", "train", "--data", path, *as_flags(options)]),
         *([] if written else [f"sizewise data {shlex.quote(path)} --out DIR  # the plot, and sizes.csv"]),
     )

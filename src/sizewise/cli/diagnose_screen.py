@@ -6,6 +6,7 @@ from pathlib import Path
 from sizewise.cli.flags import in_flags
 from sizewise.cli.show import show_next, show_table
 from sizewise.diagnosis.diagnosis_page import Diagnosis, class_table, gain_table
+from sizewise.train.config import DEFAULT_LOSS
 from sizewise.train.run_folder import read_config
 
 LARGER = {"monai-unet-small": "monai-unet", "monai-unet": "monai-dynunet", "monai-segresnet": "monai-dynunet"}
@@ -35,7 +36,7 @@ def first_command(
         config = read_config(run)
         data, loss, model = config.data, config.loss, config.model
     if step == "loss":
-        losses = ",".join(dict.fromkeys((loss, "DiceCE", "RCE")))
+        losses = ",".join(dict.fromkeys((loss, DEFAULT_LOSS, "RCE")))
         more = ["--models", model] if model else []
         return shlex.join(["sizewise", "compare", "--data", data, "--losses", losses, *more, "--seeds", "3"])
     models = ",".join(one for one in (model, LARGER.get(model, "")) if one) or "MODEL,LARGER_MODEL"

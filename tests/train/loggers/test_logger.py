@@ -62,7 +62,7 @@ def logged(words):
 def test_one_of_ones_own_hears_everything(mine, tmp_path):
     train_tiny("synthetic", tmp_path / "run", epochs=2, runtime=logged("my_trackers:MyLogger"))
     assert [one[0] for one in mine] == ["begin", "epoch", "epoch", "end"]
-    assert mine[0][2:] == ("RCE", {1: "organ", 2: "cyst", 3: "lesion"})
+    assert mine[0][2:] == ("JaccardCE", {1: "organ", 2: "cyst", 3: "lesion"})
     assert [one[1] for one in mine[1:3]] == read_history(tmp_path / "run" / "history.csv")
     row = mine[2][1]
     assert {"train_CrossEntropy", "train_SizeL1", "val_SizeL1", "val_dsc_2", "val_size_error_3"} <= set(row)

@@ -26,7 +26,7 @@ def test_parameters_curves_scores_and_files_of_a_run_that_is_continued(tmp_path,
     client = mlflow.MlflowClient()
     found = client.get_run(name)
     assert found.info.status == "FINISHED"
-    assert found.data.params["loss"] == "RCE"
+    assert found.data.params["loss"] == "JaccardCE"
     assert found.data.params["class_3"] == "lesion"
     rows = read_history(tmp_path / "run" / "history.csv")
     for column in ("train_loss", "train_SizeL1", "val_dsc_2", "val_size_error_1"):

@@ -17,7 +17,7 @@ def test_what_is_added(tmp_path, monkeypatch):
     train_tiny("synthetic", tmp_path / "run", epochs=2, runtime=Runtime(**(vars(CPU) | {"logger": "tensorboard"})))
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard" / "summary")).Reload()
     (text,) = events.Tensors("settings/text_summary")
-    assert b'"loss": "RCE"' in text.tensor_proto.string_val[0]
+    assert b'"loss": "JaccardCE"' in text.tensor_proto.string_val[0]
     (score,) = events.Scalars("test/argmax/dsc/organ")
     assert score.step == 2
     assert events.Tags()["images"] == ["curves"]

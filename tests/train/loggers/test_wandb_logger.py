@@ -37,7 +37,7 @@ def test_config_curves_scores_and_files_of_a_run(tmp_path, monkeypatch):
     config = {
         item.key: json.loads(item.value_json) for one in found if one.HasField("run") for item in one.run.config.update
     }
-    assert (config["loss"], config["size"], config["classes"]["2"]) == ("RCE", "16x16", "cyst")
+    assert (config["loss"], config["size"], config["classes"]["2"]) == ("JaccardCE", "16x16", "cyst")
     rows = [
         {".".join(item.nested_key) or item.key: json.loads(item.value_json) for item in one.history.item}
         for one in found

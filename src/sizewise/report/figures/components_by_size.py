@@ -1,7 +1,10 @@
 """How many of the true components are found, from small to large ones."""
 
+from collections.abc import Callable
+
 from sizewise.metrics.component_matches import THIRDS
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
+from sizewise.report.figures.side_by_side import beside
 from sizewise.report.figures.size_agreement import MOST_VIEWS, SECTION
 from sizewise.report.means import Mean, class_means
 from sizewise.report.scores import Scores
@@ -27,7 +30,7 @@ def components_by_size(scores: Scores) -> Figure | LeftOut:
             marks: list[Mark] = []
             for arm, loss in enumerate(scores.arm_names):
                 points = [means[side, third].get((setting, arm, class_id)) for third in THIRDS]
-                marks += _curve(points, loss, arm)
+                marks += _curve(points, loss, arm, beside(arm, len(scores.arm_names), range(len(THIRDS))))
                 rows += [
                     [region, loss, side, third, one.mean, one.std, one.seeds]
                     for third, one in zip(THIRDS, points, strict=True)
@@ -40,19 +43,20 @@ def components_by_size(scores: Scores) -> Figure | LeftOut:
     caption = (
         "True components that the prediction meets in at least one pixel (left), and predicted components that meet a "
         "true one (right), by size: thirds of the true components of the class. Means over cases, then seeds; bars are "
-        "the standard deviation over seeds."
+        "the standard deviation over seeds, cut off at 0 and 100 %; points of several losses stand side by side."
     )
     return Figure(NAME, TITLE, caption, SECTION, views, COLUMNS, rows, choose="data and class")
 
 
-def _curve(points: list[Mean | None], loss: str, style: int) -> list[Mark]:
+def _curve(points: list[Mean | None], loss: str, style: int, aside: Callable[[float], float]) -> list[Mark]:
     known = [(place, one) for place, one in enumerate(points) if one is not None]
     if not known:
         return []
-    x, y = numbers(place for place, _ in known), numbers(100 * one.mean for _, one in known)
+    x, y = numbers(aside(place) for place, _ in known), numbers(100 * one.mean for _, one in known)
     spread = [100 * (one.std or 0.0) for _, one in known]
     low, high = (
-        numbers(100 * one.mean + sign * s for (_, one), s in zip(known, spread, strict=True)) for sign in (-1, 1)
+        numbers(min(100.0, max(0.0, 100 * one.mean + sign * s)) for (_, one), s in zip(known, spread, strict=True))
+        for sign in (-1, 1)
     )
     tips = [f"{loss}\n{THIRDS[place]}: {one.text(scale=100)} %" for place, one in known]
     return [

@@ -1,13 +1,12 @@
 """How the score depends on the weight λ and on the temperature τ."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from sizewise.metrics.arms import Arm, name_arms
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
 from sizewise.report.conclusions import Conclusions
+from sizewise.report.figures.side_by_side import beside
 from sizewise.report.means import Mean, overall_means
 from sizewise.report.scores import Scores
 
@@ -55,7 +54,7 @@ def _figure(
             points.sort(key=lambda point: point[0] or 0.0)
             rows += [[setting_name, curve, value, mean.mean, mean.std, mean.seeds] for value, mean, _ in points]
             if curve in several:
-                marks += _curve(curve, style, points, sign, _shift(several.index(curve), len(several), ends))
+                marks += _curve(curve, style, points, sign, beside(several.index(curve), len(several), ends))
             elif points:
                 level = numbers([100 * points[0][1].mean] * 2)
                 marks.append(Mark("line", [ends[0], ends[-1]], level, curve, style, dashed=True))
@@ -87,20 +86,6 @@ def _curves_of(arms: Sequence[Arm], field: str) -> list[str]:
 def _about_filling(conclusions: Conclusions) -> str:
     reference = next((one.reference for one in conclusions.standings.values()), "")
     return f" Filled: shown to differ from {reference}; hollow: not." if conclusions.tick_note("dsc") else ""
-
-
-def _shift(at: int, count: int, ends: Sequence[float]) -> Callable[[float], float]:
-    """Moves the points of one curve aside, so that bars at one λ do not hide each other.
-
-    >>> [round(_shift(at, 3, [0.1, 1.0, 10.0])(1.0), 3) for at in range(3)]
-    [0.871, 1.0, 1.148]
-    """
-    step = at - (count - 1) / 2
-    if ends[0] > 0:  # a logarithmic axis: by a share of the smallest step between neighbours
-        nearest = min(math.log(high / low) for low, high in pairwise(ends))
-        return lambda value: value * math.exp(min(0.06, 0.3 / count) * nearest * step)
-    nearest = min(high - low for low, high in pairwise(ends))
-    return lambda value: value + min(0.06, 0.3 / count) * nearest * step
 
 
 def _curve(
