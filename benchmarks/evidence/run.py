@@ -11,6 +11,7 @@ size_terms.py. Every run is scored under argmax and dice.
 
 import argparse
 import os
+import signal
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -44,6 +45,8 @@ def main() -> None:
     parser.add_argument("--jobs", default="auto")
     parser.add_argument("--set", action="append", default=[], help="NAME=VALUE, to try it out; not for the tables")
     options = parser.parse_args()
+    for one in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores Ctrl-C: what is finished would be lost
+        signal.signal(one, signal.default_int_handler)
     sys.path.append(str(HERE))  # where size_terms:NAME lies; helper processes look there too
     os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(HERE)])
     for name in options.sets:
