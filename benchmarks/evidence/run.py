@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--jobs", default="auto")
     parser.add_argument("--set", action="append", default=[], help="NAME=VALUE, to try it out; not for the tables")
     options = parser.parse_args()
-    for one in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores Ctrl-C: what is finished would be lost
+    for one in (signal.SIGINT, signal.SIGTERM):  # a background job ignores Ctrl-C: its finished runs count
         signal.signal(one, signal.default_int_handler)
     sys.path.append(str(HERE))  # where size_terms:NAME lies; helper processes look there too
     os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(HERE)])
