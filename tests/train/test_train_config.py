@@ -64,7 +64,7 @@ def test_settings_of_another_version():
 
 def test_differences_say_what_this_has_and_the_other_does_not():
     assert PLAIN.differences(replace(PLAIN, batch_size=4, loss="CE")) == [
-        "`loss`: 'RCE', not 'CE'",
+        "`loss`: 'JaccardCE', not 'CE'",
         "`batch_size`: 8, not 4",
     ]
 

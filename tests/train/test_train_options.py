@@ -172,7 +172,7 @@ def test_networks_without_several_resolutions_are_refused(data, tmp_path):
 
 
 def test_a_config_is_the_beginning_of_another_run(data, tmp_path):
-    train_tiny(data, tmp_path / "run", loss_options=(("temperature", 5.0),), weight=0.5, ema=0.9)
+    train_tiny(data, tmp_path / "run", loss="RCE", loss_options=(("temperature", 5.0),), weight=0.5, ema=0.9)
     saved = tmp_path / "run" / "config.json"
     again = resolve(changed_settings(saved, {}))
     assert again.config.hash == read_config(tmp_path / "run").hash
@@ -217,7 +217,7 @@ def test_settings_that_make_no_sense(setting, said):
 
 
 def test_old_hashes_hold_and_each_option_is_a_flag():
-    plain = RunConfig(data="synthetic")
+    plain = RunConfig(data="synthetic", loss="RCE")
     assert plain.hash == "8890260c"  # as before there were these
     assert not {"ema", "accumulate", "early_stop", "deep_supervision"} & set(json.loads(plain.to_json()))
     assert {"ema", "accumulate", "early_stop", "deep_supervision"} <= {one.name for one in setting_options()}

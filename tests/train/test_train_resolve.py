@@ -21,7 +21,9 @@ def test_the_users_words_are_on_top_of_the_recipe(tmp_path):
     config = resolve(given, datasets=opened).config
     assert (config.recipe, config.epochs, config.learning_rate, config.size) == ("polyp", 3, 1e-4, (352, 352))
     assert config.model == "unet-resnet50"
-    config = resolve({"data": str(data), "loss_options": (("temperature", 5.0),)}, datasets=opened).config
+    config = resolve(
+        {"data": str(data), "loss": "RCE", "loss_options": (("temperature", 5.0),)}, datasets=opened
+    ).config
     assert dict(config.loss_options) == {"temperature": 5.0}
 
 

@@ -65,7 +65,7 @@ def test_one_of_ones_own_hears_everything(mine, tmp_path):
     assert mine[0][2:] == ("JaccardCE", {1: "organ", 2: "cyst", 3: "lesion"})
     assert [one[1] for one in mine[1:3]] == read_history(tmp_path / "run" / "history.csv")
     row = mine[2][1]
-    assert {"train_CrossEntropy", "train_SizeL1", "val_SizeL1", "val_dsc_2", "val_size_error_3"} <= set(row)
+    assert {"train_CrossEntropy", "train_Jaccard", "val_Jaccard", "val_dsc_2", "val_size_error_3"} <= set(row)
     scores, files = mine[3][1:]
     values = [
         row.value

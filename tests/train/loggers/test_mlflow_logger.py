@@ -29,7 +29,7 @@ def test_parameters_curves_scores_and_files_of_a_run_that_is_continued(tmp_path,
     assert found.data.params["loss"] == "JaccardCE"
     assert found.data.params["class_3"] == "lesion"
     rows = read_history(tmp_path / "run" / "history.csv")
-    for column in ("train_loss", "train_SizeL1", "val_dsc_2", "val_size_error_1"):
+    for column in ("train_loss", "train_Jaccard", "val_dsc_2", "val_size_error_1"):
         curve = client.get_metric_history(name, column)
         assert [(int(point.step), point.value) for point in curve] == [
             (int(row["epoch"]), pytest.approx(row[column])) for row in rows

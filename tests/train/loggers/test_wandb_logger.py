@@ -45,7 +45,7 @@ def test_config_curves_scores_and_files_of_a_run(tmp_path, monkeypatch):
     ]
     for row, kept in zip(rows, read_history(tmp_path / "run" / "history.csv"), strict=True):
         assert row["epoch"] == kept["epoch"]
-        for column in ("train_loss", "train_SizeL1", "val_dsc_2", "val_size_error_1"):
+        for column in ("train_loss", "train_Jaccard", "val_dsc_2", "val_size_error_1"):
             assert row[column.replace("_", "/", 1)] == pytest.approx(kept[column])
     summary = {}
     for one in found:
