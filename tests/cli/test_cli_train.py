@@ -252,7 +252,7 @@ def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tm
     assert "recipe demo, seed 0" in lines[1]
     assert lines[2].startswith("epoch 1/1  loss")
     assert lines[3] == "fitting the temperature of decisions on 2 validation cases"
-    assert lines[4].startswith("scoring 2 test cases at full resolution, decided by argmax, dice, temperature ")
+    assert lines[4].startswith("scoring 2 test cases at full resolution, decided by argmax, dice at temperature ")
     assert lines[5].startswith("Test scores of runs/")
     (folder,) = (tmp_path / "runs").iterdir()
     assert lines[-1] == f"Next: sizewise predict runs/{folder.name} --data {data} --out predictions"

@@ -134,3 +134,65 @@ def test_a_decision_gives_what_decide_gives():
     p = logits.softmax(1)
     assert torch.equal(sw.Decision()(p, given="probabilities"), sw.decide(p, given="probabilities"))
     assert np.isclose(decision.number(), 1.4)
+
+
+def wrong_image_by_image(images: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two-class logits that are right, with soft edges, in most images, and surely wrong in some."""
+    torch.manual_seed(seed)
+    places = torch.arange(32.0)
+    distance = ((places[:, None] - 16) ** 2 + (places[None] - 16) ** 2).sqrt()
+    logit = (7 - distance).expand(images, 32, 32) / 2 + 0.3 * torch.randn(images, 32, 32)
+    truth = (distance < 7).expand(images, 32, 32).clone()
+    truth[: images // 5] = (distance > 12).expand(images // 5, 32, 32)
+    return torch.stack((torch.zeros_like(logit), logit), 1), truth.long()
+
+
+def mean_dice(labels: torch.Tensor, truth: torch.Tensor) -> float:
+    inside = (labels & truth).sum((1, 2)).double()
+    return float((2 * inside / (labels.sum((1, 2)) + truth.sum((1, 2)))).mean())
+
+
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+def test_by_score_is_never_below_argmax_where_the_likelihood_is(activation):
+    logits, truth = wrong_image_by_image(20, 0)
+    given, target = (logits, truth) if activation == "softmax" else (logits[:, 1:], truth[:, None])
+    scores = {}
+    for by in ("likelihood", "score"):
+        decision = sw.fit_decision([(given[:10], target[:10]), (given[10:], target[10:])], activation=activation, by=by)
+        labels = decision(given).long()
+        scores[by] = mean_dice(labels if activation == "softmax" else labels[:, 0], truth)
+    argmax = mean_dice(logits.argmax(1), truth)
+    assert scores["likelihood"] < argmax - 0.01
+    assert scores["score"] >= argmax - 1e-3  # at 0.05 pixels on the very edge may still go over
+
+
+def test_by_score_finds_what_sharper_probabilities_would_do():
+    """Calibrated uncertainty: the score agrees with the likelihood that deciding for Dice is worth it."""
+    torch.manual_seed(0)
+    logit = 1.5 * torch.randn(200, 12, 12) - 1
+    truth = (torch.rand(200, 12, 12) < torch.sigmoid(logit)).long()
+    logits = torch.stack((torch.zeros_like(logit), logit), 1)
+    fitted = sw.fit_decision([(logits, truth)], by="score")
+    assert 0.7 <= float(fitted.temperature) <= 1.4
+    assert mean_dice(fitted(logits), truth) > mean_dice(logits.argmax(1), truth) + 0.05
+
+
+def test_by_score_counts_valid_pixels_alone():
+    logits, truth = wrong_image_by_image(10, 1)
+    spoiled = truth.clone()
+    spoiled[:, :4] = 255
+    mask = torch.ones_like(truth, dtype=torch.bool)
+    mask[:, :4] = False
+    one = sw.fit_decision([(logits, spoiled)], by="score", ignore_index=255)
+    other = sw.fit_decision([(logits, truth, mask)], by="score")
+    assert float(one.temperature) == float(other.temperature)
+
+
+def test_by_score_refuses_what_has_no_score_of_an_image():
+    batch = wrong_image_by_image(5, 0)
+    with pytest.raises(ValueError, match="Leave `by` out"):
+        sw.fit_decision([batch], "size", by="score")
+    with pytest.raises(ValueError, match="Leave `by` out"):
+        sw.fit_decision([batch], scope="batch", by="score")
+    with pytest.raises(ValueError, match="by"):
+        sw.fit_decision([batch], by="dice")

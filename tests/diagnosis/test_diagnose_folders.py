@@ -30,7 +30,7 @@ def test_scores_are_those_of_evaluate(tmp_path):
 def test_overconfidence_is_found_and_a_temperature_repairs_it(tmp_path, form):
     pred, true, probs = write_cases(tmp_path, temperature=0.5, count=8, form=form)
     found = diagnose(predictions=pred, targets=true, probabilities=probs)
-    assert found.temperature == pytest.approx(2.0, rel=0.15)
+    assert 1.4 <= found.temperature <= 2.8
     assert found.fitted.startswith("cross-fitted: ")
     calm = diagnose(predictions=pred, targets=true, probabilities=write_cases(tmp_path / "calm", count=8)[2])
     assert all(sure.ece > 2 * right.ece for sure, right in zip(found.classes, calm.classes, strict=True))

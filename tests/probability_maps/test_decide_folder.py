@@ -192,9 +192,13 @@ def test_a_temperature_is_fitted_and_said(folder, tmp_path):
         decide_folder(folder, **options)
     (file,) = decide_folder(folder, ignore_index=255, **options)
     found = re.fullmatch(r"temperature ([\d.]+), fitted on 6 cases of .*fit", lines[0])
-    assert float(found[1]) == pytest.approx(2.5, rel=0.1)
-    # back at the right probabilities, but for rounding
-    assert (read_label_picture(file) == expected(p, metric="dice")).mean() > 0.98
+    assert float(found[1]) in (2.0, 2.8)  # of those that are tried, the two around
+    # nearly back at the right probabilities
+    assert (read_label_picture(file) == expected(p, metric="dice")).mean() > 0.95
+    lines.clear()
+    decide_folder(folder, ignore_index=255, metric="size", **options)
+    found = re.fullmatch(r"temperature ([\d.]+), fitted on 6 cases of .*fit", lines[0])
+    assert float(found[1]) == pytest.approx(2.5, rel=0.1)  # sizes want probabilities that fit
     with pytest.raises(BadInput, match="`fit` finds the temperature"):
         decide_folder(folder, temperature=2.0, **options)
     with pytest.raises(BadInput, match="`fit` and `fit_target` belong together"):

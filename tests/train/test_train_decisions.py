@@ -136,9 +136,10 @@ def test_labels_and_scores_are_those_of_decide(data, finished, tmp_path):
             yield case, full, torch.from_numpy(dataset.reader.target(case).astype(np.int64))[None]
 
     batches = [(logits.clone(), target) for _, logits, target in large(task.split.validation)]
-    fitted = float(sw.fit_decision(batches).temperature)
+    scored = float(sw.fit_decision(batches, by="score").temperature)
+    likely = pytest.approx(float(sw.fit_decision(batches).temperature), rel=1e-4)
     kept = read_calibration(finished)
-    assert kept == Calibration(pytest.approx(fitted, rel=1e-4), len(batches), best_epoch(finished))
+    assert kept == Calibration(scored, likely, len(batches), best_epoch(finished))
     files = predict_folder(finished, str(data), out=tmp_path / "out", decide="dice", score=True, device="cpu")
     from sizewise.data.pictures import read_label_picture
 
@@ -191,6 +192,9 @@ def test_the_temperature_of_other_weights_is_not_used(finished, data):
     assert read_calibration(finished) is None
     decide_run(data, finished, (*BOTH, "iou"))
     assert json.loads((finished / "decision.json").read_text()) == kept
+    older = {name: kept[name] for name in ("temperature", "cases", "epoch")}
+    (finished / "decision.json").write_text(json.dumps(older))
+    assert read_calibration(finished) is None  # one temperature for all, as it was: fitted again
     (finished / "decision.json").write_text("{")
     with pytest.raises(BadInput, match=r"decision.json' .* cannot be read.*Remove it"):
         read_calibration(finished)

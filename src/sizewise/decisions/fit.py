@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sizewise.checks import check_word
 from sizewise.decisions.decide import check_options, read_input, scored_classes
 from sizewise.decisions.decision import Decision
 from sizewise.decisions.rule import RATIOS, Rule
+from sizewise.decisions.score_fit import TemperatureScores
 from sizewise.decisions.search import Aim, best_rule
 from sizewise.decisions.size_matching import size_matched_rule
 from sizewise.decisions.streaming import Given, Pooled
@@ -33,12 +35,15 @@ def fit_decision(
     prune: float = 0.5,
     ignore_index: int | None = None,
     scope: str = "image",
+    by: str = "likelihood",
 ) -> Decision:
     """A decision whose temperature makes the probabilities fit the labels of validation batches.
 
     One number in [0.05, 20] minimises the mean negative log-likelihood over all valid pixels, or for sigmoid the binary
-    cross-entropy over all valid pixels and channels. With ``scope="batch"`` the rule is fitted too: the one that is
-    best for all of these images together, which then decides single images.
+    cross-entropy over all valid pixels and channels. With ``by="score"`` it is the temperature, of eleven, whose
+    decisions have the highest mean Dice or IoU on these images: see :mod:`sizewise.decisions.score_fit`. With
+    ``scope="batch"`` the rule is fitted too: the one that is best for all of these images together, which then decides
+    single images.
 
     Args:
         batches: (logits, target) or (logits, target, mask) for each batch. They are gone through several times: a list,
@@ -49,6 +54,7 @@ def fit_decision(
         prune: see :func:`decide`; a fitted rule does not use it.
         ignore_index: the label of pixels without a label.
         scope: ``"image"`` or ``"batch"``.
+        by: ``"likelihood"``, or ``"score"`` for Dice or IoU of each image.
 
     >>> import torch, sizewise as sw
     >>> truth = torch.randint(0, 2, (4, 8, 8), generator=torch.Generator().manual_seed(0))
@@ -66,8 +72,20 @@ def fit_decision(
             f"{where}: batches are gone through several times, got a generator or iterator. Pass a list, or an object "
             "whose __iter__ starts anew, as a DataLoader."
         )
-    sigmoid = activation == "sigmoid"
-    temperature = fit_temperature(lambda: _read(where, batches, activation, ignore_index), sigmoid)
+    check_word(where, "by", by, ("likelihood", "score"))
+    if by == "score":
+        if metric not in RATIOS or scope != "image":
+            raise ValueError(
+                f'{where}: by="score" tunes decisions for "dice" or "iou" of each image, got metric={metric!r} and '
+                f"scope={scope!r}. Leave `by` out."
+            )
+        scores = TemperatureScores(metric, activation=activation, background=background, prune=prune)
+        for logits, target, valid in _read(where, batches, activation, ignore_index):
+            scores.add(logits, target, valid)
+        temperature = scores.best()
+    else:
+        sigmoid = activation == "sigmoid"
+        temperature = fit_temperature(lambda: _read(where, batches, activation, ignore_index), sigmoid)
     decision = Decision(
         metric, activation=activation, background=background, temperature=temperature, prune=prune, scope=scope
     )

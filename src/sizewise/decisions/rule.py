@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 RATIOS = ("dice", "iou")
-METRICS = (*RATIOS, "size", "argmax")
+SIZE = "size"
+METRICS = (*RATIOS, SIZE, "argmax")
 
 
 @dataclass(frozen=True)

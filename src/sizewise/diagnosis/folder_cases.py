@@ -159,7 +159,8 @@ def _cross_fitted(work: list[Job], problem: Problem) -> tuple[list[Job], float |
         mine = batches[half::2]
         if not any((labels != IGNORED).any() for _, labels in mine):
             return work, None, "no temperature is fitted: half of the cases have no valid pixel."
-        found = fit_decision(mine, activation=problem.activation, ignore_index=IGNORED)
+        kind = {"activation": problem.activation, "background": problem.background}
+        found = fit_decision(mine, ignore_index=IGNORED, by="score", **kind)  # type: ignore[arg-type]
         halves.append(float(found.temperature))
     jobs = [replace(job, temperature=halves[1 - number % 2]) for number, job in enumerate(work)]
     text = f"cross-fitted: {halves[1]:.3g} for one half of these cases and {halves[0]:.3g} for the other, each from the"

@@ -38,7 +38,7 @@ def run_cases(run: Path, *, device: str = "auto", log: Callable[[str], None] = p
     temperature: float | None = None
     fitted = "no temperature is fitted: the run has no validation cases."
     if split.validation:
-        temperature = run_temperature(run, config, network, fabric=fabric, log=log)
+        temperature = run_temperature(run, config, network, decision="dice", fabric=fabric, log=log)
         kept = read_calibration(run)
         on = counted(kept.cases, "validation case") if kept else "validation cases"
         fitted = f"{temperature:.3g}, fitted on the run's {on}, which are not diagnosed here."

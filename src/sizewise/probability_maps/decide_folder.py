@@ -64,7 +64,8 @@ def decide_folder(
     files = find_probabilities(probabilities, "probabilities")
     _check_out(out, [one for one in (probabilities, fit, fit_target) if one is not None])
     if fit is not None and fit_target is not None:
-        temperature, cases = fit_folder(fit, fit_target, activation=activation, ignore_index=ignore_index)
+        options = {"activation": activation, "background": background, "ignore_index": ignore_index}
+        temperature, cases = fit_folder(fit, fit_target, metric=metric, **options)  # type: ignore[arg-type]
         log(f"temperature {temperature:.4g}, fitted on {counted(cases, 'case')} of {fit}")
     on_gpu = device != "cpu" and torch.cuda.is_available()
     written: list[Path] = []

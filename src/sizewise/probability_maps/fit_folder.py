@@ -1,4 +1,4 @@
-"""The temperature that makes saved probabilities fit true label maps."""
+"""The temperature for decisions on saved probabilities, from true label maps of other cases."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +12,7 @@ from sizewise.data.pictures import read_label_picture
 from sizewise.data.volumes import read_volume, whole_numbers
 from sizewise.decisions.fit import fit_decision
 from sizewise.decisions.pixel_sample import pixel_step, thinned
+from sizewise.decisions.rule import RATIOS
 from sizewise.errors import BadInput
 from sizewise.probability_maps.probability_files import ProbabilityFile, find_probabilities
 from sizewise.probability_maps.read_probabilities import read_probabilities
@@ -24,13 +25,22 @@ IGNORED = -1
 
 
 def fit_folder(
-    probabilities: Path, targets: Path, *, activation: str = "softmax", ignore_index: int | None = None
+    probabilities: Path,
+    targets: Path,
+    *,
+    metric: str = "size",
+    activation: str = "softmax",
+    background: int | None = 0,
+    ignore_index: int | None = None,
 ) -> tuple[float, int]:
     """The temperature, and how many cases it was fitted on.
 
     Args:
         probabilities: a folder; see ``probability_files``.
         targets: true label maps with the same names: pictures or NIfTI with class ids, or 0 and 255 for two classes.
+        metric: what is decided for. Dice and IoU take the temperature whose decisions score best on these cases, others
+            that which makes the probabilities fit.
+        background: the class that is not scored; None: all are.
         activation: of the probabilities. With "sigmoid" one channel can be fitted, on maps of 0 and 1.
         ignore_index: target pixels that count for nothing.
     """
@@ -50,7 +60,8 @@ def fit_folder(
         batches.append(fitting_batch(values, target, activation=activation, step=step))
     if not any((labels != IGNORED).any() for _, labels in batches):
         raise BadInput(f"`fit_target` '{targets}': every pixel is ignored, so there is nothing to fit on.")
-    fitted = fit_decision(batches, activation=activation, ignore_index=IGNORED)
+    by = "score" if metric in RATIOS else "likelihood"
+    fitted = fit_decision(batches, metric, activation=activation, background=background, ignore_index=IGNORED, by=by)
     return float(fitted.temperature), len(pairs)
 
 

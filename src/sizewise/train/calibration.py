@@ -1,7 +1,8 @@
-"""The temperature of a run's decisions: fitted on its validation cases, once, and kept in ``decision.json``.
+"""The temperatures of a run's decisions: fitted on its validation cases, once, and kept in ``decision.json``.
 
-Only the weights that were chosen decide it, so it is the same for every decision, and a run that was finished before
-gets one later without training.
+Only the weights that were chosen decide them, so a run that was finished before gets them later without training. There
+are two: Dice and IoU are decided at the temperature whose decisions score best on those cases, sizes at the one that
+makes probabilities fit (see :mod:`sizewise.decisions.score_fit`).
 """
 
 import json
@@ -17,6 +18,7 @@ from sizewise.data.dataset import Case
 from sizewise.data.split import Split
 from sizewise.decisions.fit import fit_decision
 from sizewise.decisions.pixel_sample import pixel_step, thinned
+from sizewise.decisions.rule import SIZE
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
 from sizewise.json_files import check_kinds, read_json
@@ -24,6 +26,7 @@ from sizewise.progress import track
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import RunConfig
 from sizewise.train.datasets import OpenDatasets
+from sizewise.train.decided_labels import background_of
 from sizewise.train.inference import enlarged
 from sizewise.train.predictor import Predictor
 from sizewise.train.preparation import UNLABELLED, as_target
@@ -40,14 +43,24 @@ class Calibration:
     """What ``decision.json`` holds.
 
     Attributes:
-        temperature: what logits are divided by before a decision.
-        cases: validation cases that it was fitted on; 0 where there are none, and it is 1.
-        epoch: of the weights that it is for.
+        temperature: what logits are divided by before a decision for Dice or IoU.
+        likelihood: the same before a decision for sizes.
+        cases: validation cases that they were fitted on; 0 where there are none, and they are 1.
+        epoch: of the weights that they are for.
     """
 
     temperature: float
+    likelihood: float
     cases: int
     epoch: int
+
+    def of(self, decision: str) -> float:
+        """The temperature of one decision.
+
+        >>> Calibration(0.7, 1.2, cases=20, epoch=9).of("size")
+        1.2
+        """
+        return self.likelihood if decision == SIZE else self.temperature
 
 
 def read_calibration(folder: Path) -> Calibration | None:
@@ -56,10 +69,16 @@ def read_calibration(folder: Path) -> Calibration | None:
     if not path.exists():
         return None
     values = read_json(path, hint="Remove it: the temperature is then fitted again.")
-    check_kinds(values, {"temperature": float, "cases": int, "epoch": int}, path)
-    found = Calibration(**{name: values[name] for name in ("temperature", "cases", "epoch")})
-    if not 0 < found.temperature < math.inf:
-        raise BadInput(f"'{path}': the temperature must be above 0, got {found.temperature}. Remove the file.")
+    if isinstance(values, dict) and "likelihood" not in values:
+        return (
+            None  # from when there was one temperature, which made regions too large where a few images were all wrong
+        )
+    kinds = {"temperature": float, "likelihood": float, "cases": int, "epoch": int}
+    check_kinds(values, kinds, path)
+    found = Calibration(**{name: values[name] for name in kinds})
+    for value in (found.temperature, found.likelihood):
+        if not 0 < value < math.inf:
+            raise BadInput(f"'{path}': the temperature must be above 0, got {value}. Remove the file.")
     return found if found.epoch == best_epoch(folder) else None
 
 
@@ -71,7 +90,7 @@ def calibrate(
     fabric: Fabric,
     log: Log,
 ) -> Calibration:
-    """The temperature that the run has, or a new one from its validation cases, which rank 0 then writes down."""
+    """The temperatures that the run has, or new ones from its validation cases, which rank 0 then writes down."""
     known = fabric.broadcast(read_calibration(folder) if fabric.is_global_zero else None)
     if known is not None:
         return known
@@ -81,8 +100,8 @@ def calibrate(
     else:
         log("note: there are no validation cases, so the temperature of decisions is 1")
     pixels = sampled_pixels(task, network, cases, fabric=fabric)
-    fitted = fit_temperature(task, pixels) if fabric.is_global_zero and pixels else 1.0
-    found = Calibration(fabric.broadcast(fitted), len(cases), best_epoch(folder))
+    fitted = fit_temperatures(task, pixels) if fabric.is_global_zero and pixels else (1.0, 1.0)
+    found = Calibration(*fabric.broadcast(fitted), len(cases), best_epoch(folder))
     if fabric.is_global_zero:
         try:
             write_whole(folder / FILE, json.dumps(asdict(found), indent=1))
@@ -96,17 +115,18 @@ def run_temperature(
     config: RunConfig,
     network: Predictor,
     *,
+    decision: str,
     fabric: Fabric,
     log: Log,
 ) -> float:
-    """The temperature of a run's decisions: as it was kept, or fitted now on the validation cases that it had."""
+    """The temperature of a run's decision: as it was kept, or fitted now on the validation cases that it had."""
     known = read_calibration(run)
     if known is not None:
-        return known.temperature
+        return known.of(decision)
     try:
         split = Split.read(run / "split.json")
         task = make_task(config, OpenDatasets().open(config), split)
-        return calibrate(task, network, run, fabric=fabric, log=log).temperature
+        return calibrate(task, network, run, fabric=fabric, log=log).of(decision)
     except (BadInput, FileNotFoundError) as error:
         raise BadInput(
             f"{run} has no temperature for decisions yet, and the validation cases that it is fitted on cannot be "
@@ -114,10 +134,12 @@ def run_temperature(
         ) from error
 
 
-def fit_temperature(task: Task, pixels: list[tuple[Tensor, Tensor]]) -> float:
-    """What fits the labels of these pixels best."""
+def fit_temperatures(task: Task, pixels: list[tuple[Tensor, Tensor]]) -> tuple[float, float]:
+    """What scores best for Dice on these cases, and what fits the labels of their pixels best."""
     activation = "sigmoid" if task.sigmoid else "softmax"
-    return float(fit_decision(pixels, activation=activation, ignore_index=UNLABELLED).temperature)
+    options = {"activation": activation, "background": background_of(task), "ignore_index": UNLABELLED}
+    scored, likely = (fit_decision(pixels, "dice", by=by, **options) for by in ("score", "likelihood"))  # type: ignore[arg-type]
+    return float(scored.temperature), float(likely.temperature)
 
 
 def sampled_pixels(

@@ -10,9 +10,10 @@ from lightning_fabric import Fabric
 
 from sizewise.data.dataset import Case
 from sizewise.data.split import Split
+from sizewise.decisions.rule import SIZE
 from sizewise.errors import BadInput
 from sizewise.train.augment import AUGMENTATIONS
-from sizewise.train.calibration import fit_temperature, run_temperature, sampled_pixels
+from sizewise.train.calibration import fit_temperatures, run_temperature, sampled_pixels
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.datasets import OpenDatasets
 from sizewise.train.inference import OVERLAP
@@ -142,23 +143,27 @@ def validation_of(members: Sequence[Member], what: str) -> tuple[Task, list[Case
         ) from error
 
 
-def ensemble_temperature(members: Sequence[Member], network: Predictor, *, fabric: Fabric, log: Log) -> float:
-    """The temperature of decisions: of one run its own; of several one that fits their mean.
+def ensemble_temperature(
+    members: Sequence[Member], network: Predictor, *, decision: str, fabric: Fabric, log: Log
+) -> float:
+    """The temperature of a decision: of one run its own; of several one that fits their mean.
 
     Where the runs share no validation case, as folds do, it is the geometric mean of their own.
     """
     if len(members) == 1:
-        return run_temperature(members[0].folder, members[0].config, network, fabric=fabric, log=log)
+        only = members[0]
+        return run_temperature(only.folder, only.config, network, decision=decision, fabric=fabric, log=log)
     if not common_cases(members, "validation"):
         log("note: the runs share no validation case: the temperature is the geometric mean of their own")
-        own = [_own_temperature(member, network, fabric=fabric, log=log) for member in members]
+        own = [_own_temperature(member, network, decision, fabric=fabric, log=log) for member in members]
         return math.exp(sum(map(math.log, own)) / len(own))
     task, cases = validation_of(members, "the temperature of decisions")
     log(f"fitting the temperature of decisions on {counted(len(cases), 'validation case')}")
-    return fit_temperature(task, sampled_pixels(task, network, cases, fabric=fabric))
+    scored, likely = fit_temperatures(task, sampled_pixels(task, network, cases, fabric=fabric))
+    return likely if decision == SIZE else scored
 
 
-def _own_temperature(member: Member, network: Predictor, *, fabric: Fabric, log: Log) -> float:
+def _own_temperature(member: Member, network: Predictor, decision: str, *, fabric: Fabric, log: Log) -> float:
     assert isinstance(network, Ensemble)
     alone = next(one for one in network.members if one.preparation is member.preparation)
-    return run_temperature(member.folder, member.config, alone, fabric=fabric, log=log)
+    return run_temperature(member.folder, member.config, alone, decision=decision, fabric=fabric, log=log)

@@ -43,7 +43,7 @@ def make_labels(
     ``keep_largest`` says how the logits are made, where the components that stay are to be tuned; None: all stay.
     """
     if decide != ARGMAX and temperature is None:
-        temperature = ensemble_temperature(members, network, fabric=fabric, log=log)
+        temperature = ensemble_temperature(members, network, decision=decide, fabric=fabric, log=log)
     maker = LabelMaker(task, temperature or 1.0)
     if keep_largest is None:
         return maker

@@ -106,7 +106,9 @@ def _decision(run: ResolvedRun, folder: Path, rows: Sequence[Row]) -> str:
         f"## Decision\n\nLabels were decided by {', '.join(used)}; the checkpoint was chosen by argmax on validation."
     )
     if kept is not None:
-        text += f" Temperature {kept.temperature:.3g}, fitted on {counted(kept.cases, 'validation case')}."
+        on = counted(kept.cases, "validation case")
+        text += f" Temperature {kept.temperature:.3g}, with which decisions for Dice scored best on {on}"
+        text += f"; {kept.likelihood:.3g} makes their probabilities fit."
     return text
 
 

@@ -13,7 +13,7 @@
 | cases.csv | scores of the test cases; written last, so its presence means that the run is complete |
 | README.md | the model card: data, split, scores with intervals, sizes, decision, limits |
 | components.json | of which classes only the largest component is kept, once that was asked for |
-| decision.json | the temperature of decisions other than argmax, from the validation cases; once one was asked for |
+| decision.json | the temperatures of decisions other than argmax, from the validation cases; once one was asked for |
 | cost.json | milliseconds a step, seconds of training, peak memory |
 | overlays/ | small pictures of test cases, for the report; in folders those of other decisions than argmax |
 | trackers.json | the names under which W&B and MLflow know the run, where it is shown to them |

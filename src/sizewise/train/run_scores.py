@@ -38,12 +38,13 @@ def write_test_scores(
     known = fabric.broadcast(scored_decisions(folder) if fabric.is_global_zero else ())
     missing = [one for one in decisions if one not in known]
     network = load_network(config, task, preparation, folder, fabric=fabric)
-    temperature = 1.0
+    temperatures = dict.fromkeys(missing, 1.0)
     if any(one != ARGMAX for one in missing):
-        temperature = calibrate(task, network, folder, fabric=fabric, log=log).temperature
+        fitted = calibrate(task, network, folder, fabric=fabric, log=log)
+        temperatures = {one: fitted.of(one) for one in missing}
     names = task.split.test or task.split.validation
     subset = "test" if task.split.test else "validation"
-    how = "" if missing == [ARGMAX] else f", decided by {', '.join(missing)}, temperature {temperature:.3g}"
+    how = "" if missing == [ARGMAX] else f", decided by {', '.join(map(decided_by, temperatures.items()))}"
     log(f"scoring {counted(len(names), f'{subset} case')} at full resolution{how}")
     scores = score_cases(
         config,
@@ -52,7 +53,7 @@ def write_test_scores(
         names,
         fabric=fabric,
         decisions=missing,
-        temperature=temperature,
+        temperatures=temperatures,
         overlays=folder / "overlays",
         sharing=runtime.sharing,
     )
@@ -64,6 +65,16 @@ def write_test_scores(
             remember(folder / "history.csv")
         write_complete(folder / "cases.csv", rows)
     fabric.barrier()
+
+
+def decided_by(one: tuple[str, float]) -> str:
+    """A decision and its temperature, which argmax has none of.
+
+    >>> decided_by(("argmax", 1.0)), decided_by(("dice", 0.7))
+    ('argmax', 'dice at temperature 0.7')
+    """
+    decision, temperature = one
+    return decision if decision == ARGMAX else f"{decision} at temperature {temperature:.3g}"
 
 
 def run_columns(run: ResolvedRun, decision: str = ARGMAX) -> RunColumns:

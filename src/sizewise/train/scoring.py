@@ -1,6 +1,6 @@
 """The chosen weights on the test cases, each in its own geometry, and the scores of each decision."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -93,19 +93,21 @@ def score_cases(
     *,
     fabric: Fabric,
     decisions: Sequence[str] = (ARGMAX,),
-    temperature: float = 1.0,
+    temperatures: Mapping[str, float] | None = None,
     overlays: Path | None = None,
     sharing: int = 1,
 ) -> dict[str, dict[str, list[RegionScore]]]:
     """Predict and score: the device predicts while the cores measure surfaces, with a process each if there is much.
 
-    A case is predicted once and decided once for each of ``decisions``; returns the scores of each, by case. Small
-    pictures of some cases go to the folder ``overlays``, those of other decisions than argmax to folders in it;
-    ``sharing`` processes have the cores in common.
+    A case is predicted once and decided once for each of ``decisions``, at its temperature; returns the scores of each,
+    by case. Small pictures of some cases go to the folder ``overlays``, those of other decisions than argmax to folders
+    in it; ``sharing`` processes have the cores in common.
     """
     cases = task.cases(names)[fabric.global_rank :: fabric.world_size]
     predicted = predict_cases(task, network, cases)
-    maker, total = LabelMaker(task, temperature), len(cases) * len(decisions)
+    degrees = temperatures or {}
+    makers = {decision: LabelMaker(task, degrees.get(decision, 1.0)) for decision in decisions}
+    total = len(cases) * len(decisions)
     shown = {case.name for case in cases[:: -(-len(cases) // KEPT)]} if cases and overlays is not None else set()
 
     targets = map_ahead(task.dataset.reader.target, cases, threads=reading_threads(task))
@@ -114,7 +116,7 @@ def score_cases(
         drawn = []
         for (case, image, logits), target in zip(predicted, targets, strict=True):
             for decision in decisions:
-                labels = maker.label_map(logits, image.pixels.shape[1:], decision)
+                labels = makers[decision].label_map(logits, image.pixels.shape[1:], decision)
                 if case.name in shown and overlays is not None:
                     place = overlay_folder(overlays, decision)
                     drawn.append(drawing.submit(save_overlay, place, case.name, image, labels, target))
