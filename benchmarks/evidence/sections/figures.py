@@ -1,0 +1,112 @@
+"""Two questions as pictures: is size under control worth it, and what does the decision gain from calibration?"""
+
+import numpy as np
+from scipy import stats
+
+from sections.decision import run_gains, temperature_of
+from sections.study import MAIN, EvidenceSet
+from sections.two_by_two import arm_means
+from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
+
+SECTION = "Evidence"
+FEWEST = 5  # points without which a correlation is not worth a number
+
+
+def size_control(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
+    """|size error| against DSC, both relative to CE by argmax on the same set."""
+    rows = []
+    for one in sets:
+        dsc, size = arm_means(one), arm_means(one, "size_error", absolute=True)
+        if "CE" not in dsc or not size["CE"].mean:
+            continue
+        for arm in dsc:
+            if arm != "CE" and arm.removesuffix(" (dice)") in MAIN:
+                ratio = size[arm].mean / size["CE"].mean
+                rows.append([one.title, arm, round(ratio, 4), round(100 * (dsc[arm].mean - dsc["CE"].mean), 3)])
+    if not rows:
+        return LeftOut("evidence-size", "Size error against DSC", SECTION, "no set has CE and another loss yet.")
+    panels = [
+        _size_panel([row for row in rows if row[1].endswith("(dice)") == decided], title)
+        for title, decided in (("argmax", False), ("decided for Dice", True))
+    ]
+    caption = (
+        "Each point is a loss on a set, against CE by argmax there: left of 1 its sizes are nearer to the true ones, "
+        "above 0 its "
+        f"DSC is higher. {correlation(rows)}"
+    )
+    view = View("", [panel for panel in panels if len(panel.marks) > 2])
+    columns = ["set", "arm", "size_error_over_ce", "dsc_points_over_ce"]
+    return Figure("evidence-size", "Size error against DSC", caption, SECTION, [view], columns, rows, height=0.85)
+
+
+def _size_panel(rows: list[list], title: str) -> Panel:
+    marks = _cross([row[2] for row in rows], [row[3] for row in rows])
+    for arm in dict.fromkeys(row[1] for row in rows):
+        mine = [row for row in rows if row[1] == arm]
+        label = arm.removesuffix(" (dice)")
+        tips = [f"{row[0]}: {row[1]}" for row in mine]
+        x, y = numbers(row[2] for row in mine), numbers(row[3] for row in mine)
+        marks.append(Mark("points", x, y, label, MAIN.index(label), text=tips))
+    return Panel(marks, title, "|size error| / that of CE", "DSC − that of CE (points)", x_log=True)
+
+
+def correlation(rows: list[list]) -> str:
+    """Whether arms whose sizes are nearer score higher: Spearman's ρ over the points."""
+    if len(rows) < FEWEST:
+        return ""
+    found = stats.spearmanr([row[2] for row in rows], [row[3] for row in rows])
+    told = f"Over all {len(rows)} points Spearman's ρ is {found.statistic:+.2f}".replace("-", "−")
+    return f"{told}; points of a set share its CE and points of a loss its networks, so no p-value is given."
+
+
+def calibration(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
+    """The gain of the decision in each run against the temperature that was fitted on its validation cases."""
+    rows = [
+        [one.title, loss, seed, round(temperature_of(one, loss)[seed], 4), round(gain, 3)]
+        for one in sets
+        for loss in MAIN
+        for seed, gain in run_gains(one, loss).items()
+        if seed in temperature_of(one, loss)
+    ]
+    if not rows:
+        return LeftOut("evidence-calibration", "Gain of the decision", SECTION, "no run has a fitted temperature yet.")
+    titles = list(dict.fromkeys(row[0] for row in rows))
+    panels = []
+    for loss in ("CE", "DiceCE"):
+        mine = [row for row in rows if row[1] == loss]
+        marks = _cross([row[3] for row in mine], [row[4] for row in mine])
+        for at, title in enumerate(titles):
+            of_set = [row for row in mine if row[0] == title]
+            tips = [f"{title}, seed {row[2]}" for row in of_set]
+            x, y = numbers(row[3] for row in of_set), numbers(row[4] for row in of_set)
+            marks.append(Mark("points", x, y, title, at, text=tips))
+        panels.append(Panel(marks, loss, "fitted temperature", "gain of deciding for Dice (DSC points)"))
+    caption = (
+        "Each point is a run: the temperature fitted on its validation cases (above 1: it was surer of itself than "
+        "it should be) and "
+        f"the DSC points that deciding for Dice adds on its test cases. {_by_temperature(rows)}"
+    )
+    columns = ["set", "loss", "seed", "temperature", "dsc_points"]
+    title = "Gain of the decision against calibration"
+    return Figure("evidence-calibration", title, caption, SECTION, [View("", panels)], columns, rows, height=0.85)
+
+
+def _by_temperature(rows: list[list]) -> str:
+    if len(rows) < FEWEST:
+        return ""
+    found = stats.spearmanr([abs(np.log(row[3])) for row in rows], [row[4] for row in rows])
+    told = f"{found.statistic:+.2f}".replace("-", "−")
+    return (
+        f"Between the distance of the temperature from 1 and the gain, over all {len(rows)} runs of the main losses, "
+        f"Spearman's ρ is "
+        f"{told}; runs of a set share its difficulty, so no p-value is given."
+    )
+
+
+def _cross(x: list[float], y: list[float]) -> list[Mark]:
+    """Dashed lines where nothing changes: at 1 and at 0."""
+    up, along = [min(y, default=0), max(y, default=0), 0], [min(x, default=1), max(x, default=1), 1]
+    return [
+        Mark("line", [1, 1], numbers([min(up), max(up)]), dashed=True),
+        Mark("line", numbers([min(along), max(along)]), [0, 0], dashed=True),
+    ]
