@@ -16,7 +16,7 @@ from sections.decision import decision_section, decision_table
 from sections.figures import calibration, size_control
 from sections.losses import by_class, grid_table, loss_tables
 from sections.paper_claims import claims_section
-from sections.protocols import missing, protocol_section
+from sections.protocols import missing, pointer, protocol_section
 from sections.ranks import rank_figures, rank_table
 from sections.study import EvidenceSet, read_study
 from sections.trials import trial_section
@@ -45,6 +45,8 @@ def main() -> None:
     sets = read_study()
     text, figures = make_page(sets)
     write_whole(DOCS / "evidence.md", text)
+    for old in (DOCS / "figures").glob("evidence-*"):
+        old.unlink()
     for figure in figures:
         draw(figure, DOCS / "figures")
     guide = DOCS / "guides" / "decide.md"
@@ -59,8 +61,7 @@ def make_page(sets: tuple[EvidenceSet, ...]) -> tuple[str, list[Figure]]:
     made = [*rank_figures(sets), size_control(sets), calibration(sets)]
     shown = {one.name: figure_lines(one) for one in made}
     parts = [
-        ("The answer", answer(sets)),
-        ("What is missing", missing(sets)),
+        ("The answer", [*answer(sets), *pointer(sets)]),
         ("Loss or decision", two_by_two(sets, also)),
         ("Every loss on every set", [*loss_tables(sets, also), *grid_table(sets)]),
         ("Ranks over the sets", [*shown["evidence-ranks-argmax"], *shown["evidence-ranks"], *rank_table(sets)]),
@@ -73,6 +74,7 @@ def make_page(sets: tuple[EvidenceSet, ...]) -> tuple[str, list[Figure]]:
         ("Beside the paper's claims", claims_section(sets)),
         ("What it costs", cost_section(sets)),
         ("How it was done", protocol_section(sets)),
+        ("What is missing", missing(sets)),
     ]
     lines = [TITLE, "", HEAD.format(sets=listed([one.title for one in sets])), ""]
     for title, body in parts:

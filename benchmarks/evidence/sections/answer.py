@@ -6,7 +6,6 @@ from sections.study import MAIN, EvidenceSet
 from sections.wording import on_sets, points, signed
 from sizewise.errors import BadInput
 from sizewise.study.statistics.critical_difference import critical_difference
-from sizewise.wording import counted
 
 
 def answer(sets: tuple[EvidenceSet, ...]) -> list[str]:
@@ -37,7 +36,7 @@ def _needed(one: Contrast) -> str:
         "worse": f"**A Dice term in the loss costs{_how_far(one)}.**",
         "not shown": "**That a Dice term in the loss helps is not shown.**",
     }[one.word]
-    return f"{claim} With argmax, DiceCE scores {points(one)} than CE, on average over {_sets(one)}; {_where(one)}."
+    return f"{claim} With argmax, DiceCE scores {points(one)} than CE {_sets(one)}; {_where(one)}."
 
 
 def _decision(one: Contrast) -> str:
@@ -85,8 +84,7 @@ def _sizes(dsc: Contrast | None, size: Contrast | None) -> str:
     price = {"better": "and scores", "worse": "but scores", "not shown": "and scores, not shown to differ,"}[dsc.word]
     return (
         f"The size penalty of RCE-L1 {nearer} (mean |size error| {signed(scale * size.estimate, 3)} points of the "
-        f"image, "
-        f"{signed(scale * size.low, 3)} to {signed(scale * size.high, 3)}) {price} {points(dsc)}."
+        f"image, {signed(scale * size.low, 3)} to {signed(scale * size.high, 3)}) {price} {points(dsc)}."
     )
 
 
@@ -133,7 +131,9 @@ def _where(one: Contrast) -> str:
 
 
 def _sets(one: Contrast) -> str:
-    return counted(one.sets, "data set", "data sets")
+    if one.sets == 1:
+        return f"on {one.usable[0].data}, the one set with enough runs"
+    return f"on average over {one.sets} sets"
 
 
 def _limits(one: Contrast) -> str:
@@ -141,6 +141,5 @@ def _limits(one: Contrast) -> str:
     told = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
     return (
         f"This rests on {told} seeds a set, one network and one short protocol for each, and λ from a small grid with "
-        f"one "
-        "seed: other networks, longer training and other sets may answer otherwise."
+        "one seed: other networks, longer training and other sets may answer otherwise."
     )

@@ -34,13 +34,16 @@ def component_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
         rows.append([Cell(one.title), Cell("difference"), *(Cell(difference(each)) for each in by_set)])
     if len(pairs) > 1:
         rows.append(
-            [Cell(f"mean of {len(pairs)}"), Cell("difference"), *(Cell(mean_difference(found.get(m))) for m in metrics)]
+            [
+                Cell(f"mean of {len(pairs)}"),
+                Cell("difference"),
+                *(Cell(mean_difference(found.get(m), of=len(pairs))) for m in metrics),
+            ]
         )
     heads = ["set", "loss", *(METRICS[metric].head for metric in metrics)]
     note = (
         "By argmax; ± over seeds. A difference has its 95 % interval for new seeds and cases where there are two "
-        "seeds at "
-        "least; ✓ and ✗: shown, corrected over the sets."
+        "seeds at least; ✓ and ✗: shown, corrected over the sets."
     )
     lines = [f"- {METRICS[metric].label}: {_say(found[metric])}" for metric in metrics if metric in found]
     alone = [one.title for one in pairs if not _enough(one)]

@@ -29,9 +29,7 @@ def _steps() -> Table:
     first = lines[0]
     note = (
         f"Milliseconds of the device for value and gradient, float32 logits ({first['device']}, torch "
-        f"{first['torch']}, "
-        f"commit {first['commit']}). A step of the networks here takes tens of milliseconds: no loss is chosen by its "
-        f"cost."
+        f"{first['torch']}, commit {first['commit']})."
     )
     return Table(
         "cost", "Cost per step of each loss", ["loss, ms", *(one.replace("x", "×") for one in shapes)], rows, note

@@ -78,10 +78,8 @@ def decision_table(sets: tuple[EvidenceSet, ...], also: tuple[EvidenceSet, ...] 
     heads = ["set", "loss", "DSC (%)", "gain, points", *COLUMNS, "temperature"]
     note = (
         "argmax → decided for Dice, the same networks; means over cases, classes and seeds. The gain's 95 % interval "
-        "is of "
-        "differences within runs, for new seeds and cases; ✓ and ✗: shown, corrected over the sets. The temperature "
-        "is fitted "
-        "on validation: above 1, the network is surer of itself than it should be."
+        "is of differences within runs, for new seeds and cases; ✓ and ✗: shown, corrected over the sets. The "
+        "temperature is fitted on validation: above 1, the network is surer of itself than it should be."
     )
     return table(Table("decision", "Decided for Dice", heads, rows, note, heads=2))
 

@@ -1,15 +1,16 @@
 """Two questions as pictures: is size under control worth it, and what does the decision gain from calibration?"""
 
-import numpy as np
 from scipy import stats
 
 from sections.decision import run_gains, temperature_of
 from sections.study import MAIN, EvidenceSet
 from sections.two_by_two import arm_means
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
+from sizewise.report.figures.size_agreement import same_range
 
 SECTION = "Evidence"
 FEWEST = 5  # points without which a correlation is not worth a number
+CLEAR = 0.3  # of a correlation that is put into words
 
 
 def size_control(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
@@ -31,10 +32,9 @@ def size_control(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
     ]
     caption = (
         "Each point is a loss on a set, against CE by argmax there: left of 1 its sizes are nearer to the true ones, "
-        "above 0 its "
-        f"DSC is higher. {correlation(rows)}"
+        f"above 0 its DSC is higher. {correlation(rows)}"
     )
-    view = View("", [panel for panel in panels if len(panel.marks) > 2])
+    view = View("", same_range([panel for panel in panels if len(panel.marks) > 2]))
     columns = ["set", "arm", "size_error_over_ce", "dsc_points_over_ce"]
     return Figure("evidence-size", "Size error against DSC", caption, SECTION, [view], columns, rows, height=0.85)
 
@@ -47,16 +47,21 @@ def _size_panel(rows: list[list], title: str) -> Panel:
         tips = [f"{row[0]}: {row[1]}" for row in mine]
         x, y = numbers(row[2] for row in mine), numbers(row[3] for row in mine)
         marks.append(Mark("points", x, y, label, MAIN.index(label), text=tips))
-    return Panel(marks, title, "|size error| / that of CE", "DSC − that of CE (points)", x_log=True)
+    return Panel(marks, title, "|size error| / that of CE", "DSC − that of CE (points)")
 
 
 def correlation(rows: list[list]) -> str:
     """Whether arms whose sizes are nearer score higher: Spearman's ρ over the points."""
     if len(rows) < FEWEST:
         return ""
-    found = stats.spearmanr([row[2] for row in rows], [row[3] for row in rows])
-    told = f"Over all {len(rows)} points Spearman's ρ is {found.statistic:+.2f}".replace("-", "−")
-    return f"{told}; points of a set share its CE and points of a loss its networks, so no p-value is given."
+    rho = float(stats.spearmanr([row[2] for row in rows], [row[3] for row in rows]).statistic)
+    trend = "higher" if rho < 0 else "lower"
+    told = f": arms with nearer sizes tend to a {trend} DSC" if abs(rho) >= CLEAR else ""
+    number = f"{rho:+.2f}".replace("-", "−")
+    return (
+        f"Over all {len(rows)} points Spearman's ρ is {number}{told}. Points of a set share its CE and points of a "
+        "loss its networks, so no p-value is given."
+    )
 
 
 def calibration(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
@@ -82,24 +87,26 @@ def calibration(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
             marks.append(Mark("points", x, y, title, at, text=tips))
         panels.append(Panel(marks, loss, "fitted temperature", "gain of deciding for Dice (DSC points)"))
     caption = (
-        "Each point is a run: the temperature fitted on its validation cases (above 1: it was surer of itself than "
-        "it should be) and "
-        f"the DSC points that deciding for Dice adds on its test cases. {_by_temperature(rows)}"
+        "Each point is a run: the temperature fitted on its validation cases (above 1: it was surer of itself than it "
+        f"should be) and the DSC points that deciding for Dice adds on its test cases. {_by_temperature(rows)}"
     )
     columns = ["set", "loss", "seed", "temperature", "dsc_points"]
     title = "Gain of the decision against calibration"
-    return Figure("evidence-calibration", title, caption, SECTION, [View("", panels)], columns, rows, height=0.85)
+    return Figure(
+        "evidence-calibration", title, caption, SECTION, [View("", same_range(panels))], columns, rows, height=0.85
+    )
 
 
 def _by_temperature(rows: list[list]) -> str:
     if len(rows) < FEWEST:
         return ""
-    found = stats.spearmanr([abs(np.log(row[3])) for row in rows], [row[4] for row in rows])
-    told = f"{found.statistic:+.2f}".replace("-", "−")
+    rho = float(stats.spearmanr([row[3] for row in rows], [row[4] for row in rows]).statistic)
+    trend = "the less" if rho < 0 else "the more"
+    told = f": the surer a network was of itself, {trend} the decision added" if abs(rho) >= CLEAR else ""
+    number = f"{rho:+.2f}".replace("-", "−")
     return (
-        f"Between the distance of the temperature from 1 and the gain, over all {len(rows)} runs of the main losses, "
-        f"Spearman's ρ is "
-        f"{told}; runs of a set share its difficulty, so no p-value is given."
+        f"Between temperature and gain, over all {len(rows)} runs of the main losses, Spearman's ρ is {number}{told}. "
+        "Runs of a set share its difficulty, so no p-value is given."
     )
 
 

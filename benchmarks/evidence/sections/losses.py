@@ -58,9 +58,10 @@ def _note(one: EvidenceSet) -> str:
     cases = len(one.dsc.cases) if one.dsc is not None else 0
     groups = len({one.groups.get(case, case) for case in one.dsc.cases}) if one.groups and one.dsc is not None else 0
     return (
-        f"{counted(cases, 'test case')}{f' of {groups} patients' if groups else ''}, {counted(most, 'seed')}"
-        f"{' (' + '; '.join(fewer) + ')' if fewer else ''}, ± over seeds. λ: {weights or 'not chosen yet'}. "
-        "✓ shown better than CE by argmax, ✗ shown worse (each arm by itself, corrected over the sets)."
+        f"{counted(cases, 'test case')}{f' of {groups} patients' if groups else ''}, "
+        f"{counted(most, 'seed')}{' (' + '; '.join(fewer) + ')' if fewer else ''}, ± over seeds. λ: "
+        f"{weights or 'not chosen yet'}. ✓ shown better than CE by argmax, ✗ shown worse (each arm by itself, "
+        "corrected over the sets)."
     )
 
 

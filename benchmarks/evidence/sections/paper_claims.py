@@ -6,6 +6,7 @@ from sections.contrasts import Contrast, contrast
 from sections.losses import chosen_weights
 from sections.study import EvidenceSet
 from sections.wording import on_sets, points, signed
+from sizewise.wording import counted
 
 # A claim: in the paper's sense, the arm that is better, and the other.
 CLAIMS = (
@@ -35,9 +36,8 @@ def claims_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
         return ["No claim can be looked at yet.", ""]
     head = (
         "By argmax, means over the sets of this study, which are not the paper's but for Kvasir-SEG (another split), "
-        "with other "
-        "protocols and networks: a difference is no refutation. Our RCE-L1 takes the mean over classes, as the "
-        "authors' code does."
+        "with other protocols and networks: a difference is no refutation. Our RCE-L1 takes the mean over classes, as "
+        "the authors' code does."
     )
     return [head, "", *lines, ""]
 
@@ -47,9 +47,8 @@ def _numbers(one: Contrast) -> str:
     kvasir = one.by_set.get("Kvasir-SEG")
     there = "" if kvasir is None else f" On Kvasir-SEG {signed(100 * kvasir.estimate)}."
     return (
-        f"{one.arm} scores {points(one)} than {one.reference} over {of} sets; shown better "
-        f"{on_sets(one.shown(1), of)}, worse "
-        f"{on_sets(one.shown(-1), of)}.{there}"
+        f"{one.arm} scores {points(one)} than {one.reference} over {counted(of, 'set')}; shown better "
+        f"{on_sets(one.shown(1), of)}, worse {on_sets(one.shown(-1), of)}.{there}"
     )
 
 

@@ -15,6 +15,19 @@ python benchmarks/evidence/run.py {sets} --data ROOT --encoder FILE --work DIR -
 python benchmarks/evidence/page.py  # this page and its figures, from the tables alone; no GPU"""
 
 
+COMPLETE = "Every part of the study is complete."
+
+
+def pointer(sets: tuple[EvidenceSet, ...]) -> list[str]:
+    """Beside the answer: that the study goes on, where it does."""
+    if missing(sets)[0] == COMPLETE:
+        return []
+    return [
+        "The study is not complete; its parts are independent of each other: [what is missing](#what-is-missing).",
+        "",
+    ]
+
+
 def missing(sets: tuple[EvidenceSet, ...]) -> list[str]:
     """What the study still lacks, part by part."""
     by_name, names = {one.name: one for one in sets}, read_names()
@@ -26,7 +39,7 @@ def missing(sets: tuple[EvidenceSet, ...]) -> list[str]:
             told = listed([f"{names[name]['title']} ({count})" for name, count in lacking.items()])
             lines.append(f"- {part if part in ('pilot', 'trials') else f'part {part}'}: {told}")
     if not lines:
-        return ["Every part of the study is complete.", ""]
+        return [COMPLETE, ""]
     return ["Runs that the study still lacks, by part; what is there is a smaller study by itself:", "", *lines, ""]
 
 
@@ -45,15 +58,13 @@ def protocol_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
     """Everything that it takes to run it again."""
     lines = [
         "One protocol for each set, in `benchmarks/evidence/protocols/`. Splits are the sets' own where they have "
-        "one, else "
-        "seeded; what is not named is the recipe's. The checkpoint with the best validation DSC by argmax is scored "
-        "once on the "
-        "test cases, by argmax and decided for Dice with the temperature fitted on validation.",
+        "one, else seeded; what is not named is the recipe's. The checkpoint with the best validation DSC by argmax "
+        "is scored once on the test cases, by argmax and decided for Dice with the temperature fitted on validation.",
         "",
         f"Losses: CE and JaccardCE as named; {listed([f'{arm} is CE + λ · {term}' for term, arm in ROLES.items()])}, "
-        "with λ from the grid above. CamVid's test frames are from two drives, and are taken as if each stood alone: its "
-        "intervals are too narrow for other roads. Without sky, its label maps are the same ones and the first class is "
-        "left out of the score.",
+        "with λ from the grid above. CamVid's test frames are from two drives, and are taken as if each stood alone: "
+        "its intervals are too narrow for other roads. Without sky, its label maps are the same ones and the first "
+        "class is left out of the score.",
         "",
     ]
     texts = [Path(runner.HERE / "protocols" / f"{one.name}.yaml").read_text(encoding="utf-8") for one in sets]

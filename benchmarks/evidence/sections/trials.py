@@ -52,10 +52,8 @@ def trial_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
     ]
     note = (
         "By argmax, means over the sets with 95 % intervals for new seeds and cases on them, not corrected for the "
-        "number of "
-        "trials; the ratio is the median over the sets. A trial earns its place if its sizes are shown nearer than "
-        "DiceCE's and "
-        "its DSC is not shown lower."
+        "number of trials; the ratio is the median over the sets. A trial earns its place if its sizes are shown "
+        "nearer than DiceCE's and its DSC is not shown lower."
     )
     kept = [arm for arm, word in verdicts.items() if word == KEPT and arm in runner.TRIALS]
     tested = [arm for arm in verdicts if arm in runner.TRIALS]

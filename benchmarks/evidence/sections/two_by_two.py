@@ -50,8 +50,7 @@ def _scores(sets: tuple[EvidenceSet, ...], shown: tuple[EvidenceSet, ...]) -> Ta
     heads = ["DSC (%)", "CE, argmax", "CE, dice", "DiceCE, argmax", "DiceCE, dice"]
     note = (
         "Mean over cases, then classes, ± standard deviation over seeds; DiceCE has the λ of its set. Bold is the "
-        "best of "
-        "four, which does not mean that the difference can be shown."
+        "best of four, which does not mean that the difference can be shown."
     )
     return Table("two-by-two", "CE and DiceCE, by argmax and decided for Dice", heads, rows, note)
 
@@ -75,14 +74,12 @@ def _steps(sets: tuple[EvidenceSet, ...], shown: tuple[EvidenceSet, ...]) -> Tab
     for at, one in enumerate(shown):
         pairs = [each and each.by_set.get(one.title) for each in (found if at < len(sets) else also).values()]
         rows.append([Cell(one.title), *(Cell(difference(pair)) for pair in pairs)])
-    means = [Cell(f"mean of {len(sets)}"), *(Cell(mean_difference(one)) for one in found.values())]
+    means = [Cell(f"mean of {len(sets)}"), *(Cell(mean_difference(one, of=len(sets))) for one in found.values())]
     others = [Cell("for other sets like these"), *(Cell(other_sets(one)) for one in found.values())]
     rows[len(sets) : len(sets)] = [means, others]
     note = (
-        "DSC points with 95 % intervals for new seeds and new cases; ✓ and ✗: shown, after Holm's correction over "
-        "the sets. "
-        "Decisions are compared within runs. The mean's interval is for new seeds and cases on these sets; the line "
-        "below it "
-        "takes the sets themselves as a sample (Student's t)."
+        "DSC points with 95 % intervals for new seeds and new cases; ✓ and ✗: shown, after Holm's correction over the "
+        "sets. Decisions are compared within runs. The mean's interval is for new seeds and cases on these sets; the "
+        "line below it takes the sets themselves as a sample (Student's t)."
     )
     return Table("two-by-two-steps", "What the loss adds, and what the decision adds", ["", *found], rows, note)

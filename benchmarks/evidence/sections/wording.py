@@ -7,9 +7,11 @@ from sizewise.report.formatted_table import Table, to_markdown
 from sizewise.report.judgement import TICKS, judge
 from sizewise.report.verdict import listed
 from sizewise.study.statistics.paired import Comparison
+from sizewise.wording import counted
 
 DIGITS = 2
 NO_VALUE = "–"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def signed(value: float, digits: int = DIGITS) -> str:
@@ -23,8 +25,8 @@ def signed(value: float, digits: int = DIGITS) -> str:
 
 
 def span(low: float, high: float, digits: int = DIGITS) -> str:
-    """An interval."""
-    return f"[{signed(low, digits)}, {signed(high, digits)}]"
+    """An interval, which no line break tears apart."""
+    return f"[{signed(low, digits)},{NO_BREAK}{signed(high, digits)}]"
 
 
 def difference(one: Comparison | None, digits: int = DIGITS) -> str:
@@ -38,12 +40,13 @@ def difference(one: Comparison | None, digits: int = DIGITS) -> str:
     return f"{signed(scale * one.estimate, digits)} {span(scale * one.low, scale * one.high, digits)} {tick}".strip()
 
 
-def mean_difference(one: Contrast | None, digits: int = DIGITS) -> str:
-    """The mean over sets with its interval for new runs on these sets."""
+def mean_difference(one: Contrast | None, digits: int = DIGITS, *, of: int = 0) -> str:
+    """The mean over sets with its interval for new runs on these sets, and how many they are where not ``of``."""
     if one is None:
         return NO_VALUE
     scale = one.usable[0].metric.scale
-    return f"{signed(scale * one.estimate, digits)} {span(scale * one.low, scale * one.high, digits)}"
+    fewer = "" if of in (0, one.sets) else f" ({counted(one.sets, 'set')})"
+    return f"{signed(scale * one.estimate, digits)} {span(scale * one.low, scale * one.high, digits)}{fewer}"
 
 
 def other_sets(one: Contrast | None, digits: int = DIGITS) -> str:
@@ -78,7 +81,7 @@ def on_sets(titles: Sequence[str], of: int) -> str:
 def table(one: Table) -> list[str]:
     """Lines of a table under its title."""
     note = ["", one.note] if one.note else []
-    return [f"**{one.title}**", "", to_markdown(one), *note, ""]
+    return [f"**{one.title}**", "", to_markdown(one).replace(" ± ", f"{NO_BREAK}±{NO_BREAK}"), *note, ""]
 
 
 def folded(title: str, lines: Sequence[str]) -> list[str]:
