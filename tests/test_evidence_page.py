@@ -103,7 +103,7 @@ def test_what_is_missing_is_named_and_what_is_there_is_shown(scripts):
     assert "There are no runs of CC-DiceCE" in text
     assert "There are no runs of the trials yet" in text
     assert "left out, since" in text  # ranks over one set
-    assert [one.name for one in figures] == ["evidence-size", "evidence-calibration"]
+    assert [one.name for one in figures] == ["evidence-size", "evidence-calibration", "evidence-bias"]
 
 
 def test_no_tables_make_a_page_too(scripts):
@@ -216,11 +216,15 @@ def test_a_trial_meets_the_goal_with_nearer_sizes_and_no_lower_dsc(whole):
 def test_figures_hold_the_numbers_of_the_tables(whole):
     scripts, sets, _, figures = whole
     by_name = {one.name: one for one in figures}
-    assert set(by_name) == {"evidence-ranks-argmax", "evidence-ranks", "evidence-size", "evidence-calibration"}
+    assert set(by_name) == {
+        *("evidence-ranks-argmax", "evidence-ranks", "evidence-size"),
+        *("evidence-calibration", "evidence-bias"),
+    }
     assert len(by_name["evidence-size"].rows) == len(sets) * 9  # five losses by two decisions, less CE by argmax
     gains = [row[-1] for row in by_name["evidence-calibration"].rows if row[1] == "CE"]
     assert len(gains) == 3 * len(sets)
     assert np.mean(gains) == pytest.approx(3.0, abs=0.3)
+    assert [row[-1] for row in by_name["evidence-bias"].rows if row[1] == "CE"] == gains
     assert scripts.page.numbers_of(by_name["evidence-size"]).count("\n") == len(sets) * 9 + 1
 
 

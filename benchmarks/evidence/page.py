@@ -13,7 +13,7 @@ from sections.answer import answer
 from sections.components import component_section
 from sections.cost import cost_section
 from sections.decision import decision_section, decision_table
-from sections.figures import calibration, size_control
+from sections.figures import calibration, size_bias, size_control
 from sections.losses import by_class, grid_table, loss_tables
 from sections.paper_claims import claims_section
 from sections.protocols import missing, pointer, protocol_section
@@ -58,7 +58,7 @@ def make_page(sets: tuple[EvidenceSet, ...]) -> tuple[str, list[Figure]]:
     if not sets:
         return f"{TITLE}\n\n{NOTHING}\n", []
     also = tuple(one.leaving_out(0) for one in sets if one.protocol["settings"].get("background") == "none")
-    made = [*rank_figures(sets), size_control(sets), calibration(sets)]
+    made = [*rank_figures(sets), size_control(sets), calibration(sets), size_bias(sets)]
     shown = {one.name: figure_lines(one) for one in made}
     parts = [
         ("The answer", [*answer(sets), *pointer(sets)]),
@@ -68,7 +68,7 @@ def make_page(sets: tuple[EvidenceSet, ...]) -> tuple[str, list[Figure]]:
         ("Class by class", by_class(sets)),
         ("The decision, before and after", decision_section(sets, also)),
         ("Is size under control worth it?", shown["evidence-size"]),
-        ("Does calibration tell what the decision gains?", shown["evidence-calibration"]),
+        ("What tells how much the decision gains?", [*shown["evidence-calibration"], *shown["evidence-bias"]]),
         ("Every component", component_section(sets)),
         ("Size penalties that were tried", trial_section(sets)),
         ("Beside the paper's claims", claims_section(sets)),

@@ -71,15 +71,17 @@ def decision_table(sets: tuple[EvidenceSet, ...], also: tuple[EvidenceSet, ...] 
                         Cell(gain),
                         *cells,
                         Cell(temperatures(one, loss)),
+                        Cell(_validation(one, loss)),
                     ]
                 )
     if not rows:
         return ["No runs have been decided yet.", ""]
-    heads = ["set", "loss", "DSC (%)", "gain, points", *COLUMNS, "temperature"]
+    heads = ["set", "loss", "DSC (%)", "gain, points", *COLUMNS, "temperature", "validation DSC (%)"]
     note = (
         "argmax → decided for Dice, the same networks; means over cases, classes and seeds. The gain's 95 % interval "
         "is of differences within runs, for new seeds and cases; ✓ and ✗: shown, corrected over the sets. The "
-        "temperature is fitted on validation: above 1, the network is surer of itself than it should be."
+        "temperature is fitted on validation: above 1, the network is surer of itself than it should be; where "
+        "validation cases are harder or easier than test cases, it does not fit these."
     )
     return table(Table("decision", "Decided for Dice", heads, rows, note, heads=2))
 
@@ -97,6 +99,12 @@ def temperature_of(one: EvidenceSet, loss: str) -> dict[str, float]:
     """By seed, the fitted temperature."""
     mine = (each for each in one.runs if one.losses.get(each["loss"]) == loss and each["temperature"])
     return {each["seed"]: float(each["temperature"]) for each in mine}
+
+
+def _validation(one: EvidenceSet, loss: str) -> str:
+    """The mean validation DSC by argmax: how unlike the test cases those were that the temperature is from."""
+    found = [float(each["validation_dsc"]) for each in one.runs if one.losses.get(each["loss"]) == loss]
+    return f"{100 * sum(found) / len(found):.1f}"
 
 
 def _arrow(means: Mapping[str, Mean], loss: str, scale: float, digits: int) -> Cell:

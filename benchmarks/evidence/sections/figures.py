@@ -1,4 +1,4 @@
-"""Two questions as pictures: is size under control worth it, and what does the decision gain from calibration?"""
+"""Questions as pictures: is size under control worth it, and what tells how much the decision gains?"""
 
 from scipy import stats
 
@@ -66,54 +66,93 @@ def correlation(rows: list[list]) -> str:
 
 def calibration(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
     """The gain of the decision in each run against the temperature that was fitted on its validation cases."""
-    rows = [
-        [one.title, loss, seed, round(temperature_of(one, loss)[seed], 4), round(gain, 3)]
+    found = {(one, loss): temperature_of(one, loss) for one in sets for loss in MAIN}
+    rows = gain_rows(sets, found)
+    title = "Gain of the decision against calibration"
+    if not rows:
+        return LeftOut("evidence-calibration", title, SECTION, "no run has a fitted temperature yet.")
+    caption = (
+        "Each point is a run: the temperature fitted on its validation cases (above 1: it was surer of itself than it "
+        "should be) and the DSC points that deciding for Dice adds on its test cases. "
+        + _trend(rows, "temperature", "the surer a network was of itself")
+    )
+    view = View("", gain_panels(rows, "fitted temperature", at=1))
+    columns = ["set", "loss", "seed", "temperature", "dsc_points"]
+    return Figure("evidence-calibration", title, caption, SECTION, [view], columns, rows, height=0.85)
+
+
+def size_bias(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
+    """The gain of the decision in each run against how much too large or too small argmax draws."""
+    found = {(one, loss): bias_of(one, loss) for one in sets for loss in MAIN}
+    rows = gain_rows(sets, found)
+    title = "Gain of the decision against the size bias of argmax"
+    if not rows:
+        return LeftOut("evidence-bias", title, SECTION, "no run has sizes yet.")
+    caption = (
+        "Each point is a run: the mean of predicted minus true size by argmax, as a share of the mean true size "
+        "(below 0: drawn too small), and the DSC points that deciding for Dice adds, both on the test cases. "
+        + _trend(rows, "size bias", "the larger argmax draws")
+    )
+    view = View("", gain_panels(rows, "size bias of argmax (% of the true size)", at=0))
+    columns = ["set", "loss", "seed", "size_bias_percent", "dsc_points"]
+    return Figure("evidence-bias", title, caption, SECTION, [view], columns, rows, height=0.85)
+
+
+def bias_of(one: EvidenceSet, loss: str) -> dict[str, float]:
+    """By seed, the mean signed size error by argmax in percent of the mean true size."""
+    part, true = one.scores.of("size_error").known, one.scores.of("true_proportion").known.value
+    if loss not in one.scores.arm_names or not len(true):
+        return {}
+    mine = part.where(part.arm == list(one.scores.arm_names).index(loss))
+    return {
+        one.scores.seeds[seed]: 100 * float(mine.value[mine.seed == seed].mean() / true.mean())
+        for seed in sorted(set(mine.seed.tolist()))
+    }
+
+
+def gain_rows(sets: tuple[EvidenceSet, ...], found: dict[tuple[EvidenceSet, str], dict[str, float]]) -> list[list]:
+    """Set, loss, seed, what was found of the run, and the DSC points that deciding for Dice adds to it."""
+    return [
+        [one.title, loss, seed, round(found[one, loss][seed], 4), round(gain, 3)]
         for one in sets
         for loss in MAIN
         for seed, gain in run_gains(one, loss).items()
-        if seed in temperature_of(one, loss)
+        if seed in found[one, loss]
     ]
-    if not rows:
-        return LeftOut("evidence-calibration", "Gain of the decision", SECTION, "no run has a fitted temperature yet.")
+
+
+def gain_panels(rows: list[list], label: str, *, at: float) -> list[Panel]:
+    """CE and DiceCE, a colour for each set."""
     titles = list(dict.fromkeys(row[0] for row in rows))
     panels = []
     for loss in ("CE", "DiceCE"):
         mine = [row for row in rows if row[1] == loss]
-        marks = _cross([row[3] for row in mine], [row[4] for row in mine])
-        for at, title in enumerate(titles):
+        marks = _cross([row[3] for row in mine], [row[4] for row in mine], at=at)
+        for number, title in enumerate(titles):
             of_set = [row for row in mine if row[0] == title]
-            tips = [f"{title}, seed {row[2]}" for row in of_set]
             x, y = numbers(row[3] for row in of_set), numbers(row[4] for row in of_set)
-            marks.append(Mark("points", x, y, title, at, text=tips))
-        panels.append(Panel(marks, loss, "fitted temperature", "gain of deciding for Dice (DSC points)"))
-    caption = (
-        "Each point is a run: the temperature fitted on its validation cases (above 1: it was surer of itself than it "
-        f"should be) and the DSC points that deciding for Dice adds on its test cases. {_by_temperature(rows)}"
-    )
-    columns = ["set", "loss", "seed", "temperature", "dsc_points"]
-    title = "Gain of the decision against calibration"
-    return Figure(
-        "evidence-calibration", title, caption, SECTION, [View("", same_range(panels))], columns, rows, height=0.85
-    )
+            marks.append(Mark("points", x, y, title, number, text=[f"{title}, seed {row[2]}" for row in of_set]))
+        panels.append(Panel(marks, loss, label, "gain of deciding for Dice (DSC points)"))
+    return same_range(panels)
 
 
-def _by_temperature(rows: list[list]) -> str:
+def _trend(rows: list[list], what: str, condition: str) -> str:
+    """Spearman's ρ over the runs, in words where it is clear."""
     if len(rows) < FEWEST:
         return ""
     rho = float(stats.spearmanr([row[3] for row in rows], [row[4] for row in rows]).statistic)
-    trend = "the less" if rho < 0 else "the more"
-    told = f": the surer a network was of itself, {trend} the decision added" if abs(rho) >= CLEAR else ""
+    told = f": {condition}, the {'less' if rho < 0 else 'more'} the decision adds" if abs(rho) >= CLEAR else ""
     number = f"{rho:+.2f}".replace("-", "−")
     return (
-        f"Between temperature and gain, over all {len(rows)} runs of the main losses, Spearman's ρ is {number}{told}. "
-        "Runs of a set share its difficulty, so no p-value is given."
+        f"Between {what} and gain, over all {len(rows)} runs of the main losses, Spearman's ρ is {number}{told}. Runs "
+        "of a set share its difficulty, so no p-value is given."
     )
 
 
-def _cross(x: list[float], y: list[float]) -> list[Mark]:
-    """Dashed lines where nothing changes: at 1 and at 0."""
-    up, along = [min(y, default=0), max(y, default=0), 0], [min(x, default=1), max(x, default=1), 1]
+def _cross(x: list[float], y: list[float], *, at: float = 1) -> list[Mark]:
+    """Dashed lines where nothing changes."""
+    up, along = [min(y, default=0), max(y, default=0), 0], [min(x, default=at), max(x, default=at), at]
     return [
-        Mark("line", [1, 1], numbers([min(up), max(up)]), dashed=True),
+        Mark("line", [at, at], numbers([min(up), max(up)]), dashed=True),
         Mark("line", numbers([min(along), max(along)]), [0, 0], dashed=True),
     ]
