@@ -5,7 +5,8 @@ from collections import Counter
 from sections.contrasts import Contrast, contrast
 from sections.losses import chosen_weights
 from sections.study import EvidenceSet
-from sections.wording import on_sets, points, signed
+from sections.wording import folded, on_sets, points, signed, table
+from sizewise.report.paper import paper_note, paper_tables
 from sizewise.wording import counted
 
 # A claim: in the paper's sense, the arm that is better, and the other.
@@ -39,7 +40,16 @@ def claims_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
         "with other protocols and networks: a difference is no refutation. Our RCE-L1 takes the mean over classes, as "
         "the authors' code does."
     )
-    return [head, "", *lines, ""]
+    return [head, "", *lines, "", *_beside(sets)]
+
+
+def _beside(sets: tuple[EvidenceSet, ...]) -> list[str]:
+    """The paper's own tables of the sets that it has too."""
+    tables = [found for one in sets for found in paper_tables(one.scores)]
+    if not tables:
+        return []
+    lines = [line for found in tables for line in table(found)]
+    return [*folded("the paper's tables beside ours", [*lines, paper_note(), ""])]
 
 
 def _numbers(one: Contrast) -> str:
