@@ -6,14 +6,13 @@ What the tables lack the page names; whatever parts there are make a page. Every
 chosen by the numbers.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from sections.answer import answer
 from sections.components import component_section
 from sections.cost import cost_section
 from sections.decision import decision_section, decision_table
-from sections.figures import calibration, size_bias, size_control
+from sections.figures import bias_trend, calibration, size_bias, size_control
 from sections.losses import by_class, grid_table, loss_tables
 from sections.paper_claims import claims_section
 from sections.protocols import missing, pointer, protocol_section
@@ -108,11 +107,14 @@ def _rounded(cell: object) -> object:
     return float(f"{cell:.5g}") if isinstance(cell, float) else cell
 
 
-def with_table(guide: str, sets: Sequence[EvidenceSet]) -> str:
+def with_table(guide: str, sets: tuple[EvidenceSet, ...]) -> str:
     """The page Decide with its table of real sets, between the markers."""
     before, _, rest = guide.partition(BEGIN)
     _, _, after = rest.partition(END)
-    body = decision_table(tuple(sets)) if sets else ["No runs have been decided yet.", ""]
+    body = ["No runs have been decided yet.", ""]
+    if sets:
+        picture = "[The picture](../evidence.md#what-tells-how-much-the-decision-gains)."
+        body = [*decision_table(sets), f"{bias_trend(sets)} {picture}".strip(), ""]
     return "\n".join([before + BEGIN, "", *body, END]) + after
 
 

@@ -83,8 +83,7 @@ def calibration(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
 
 def size_bias(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
     """The gain of the decision in each run against how much too large or too small argmax draws."""
-    found = {(one, loss): bias_of(one, loss) for one in sets for loss in MAIN}
-    rows = gain_rows(sets, found)
+    rows = bias_rows(sets)
     title = "Gain of the decision against the size bias of argmax"
     if not rows:
         return LeftOut("evidence-bias", title, SECTION, "no run has sizes yet.")
@@ -96,6 +95,16 @@ def size_bias(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
     view = View("", gain_panels(rows, "size bias of argmax (% of the true size)", at=0))
     columns = ["set", "loss", "seed", "size_bias_percent", "dsc_points"]
     return Figure("evidence-bias", title, caption, SECTION, [view], columns, rows, height=0.85)
+
+
+def bias_rows(sets: tuple[EvidenceSet, ...]) -> list[list]:
+    """The points of that figure."""
+    return gain_rows(sets, {(one, loss): bias_of(one, loss) for one in sets for loss in MAIN})
+
+
+def bias_trend(sets: tuple[EvidenceSet, ...]) -> str:
+    """What they say together; the page Decide has this sentence too."""
+    return _trend(bias_rows(sets), "argmax's size bias", "the larger argmax draws")
 
 
 def bias_of(one: EvidenceSet, loss: str) -> dict[str, float]:
