@@ -45,7 +45,7 @@ def _decision(one: Contrast) -> str:
         "worse": f"**Deciding for Dice costs CE{_how_far(one)}.**",
         "not shown": "**That deciding for Dice helps CE is not shown.**",
     }[one.word]
-    return f"{claim} The same networks score {points(one)} than by argmax; {_where(one)}."
+    return f"{claim} The same networks score {points(one)} than by argmax {_sets(one)}; {_where(one)}."
 
 
 def _left(before: Contrast, left: Contrast, taken: Contrast) -> str:
