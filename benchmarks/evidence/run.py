@@ -5,8 +5,8 @@
 
 The pilot runs CE with each second term at a few λ and one seed; λ is then the one with the best validation DSC, test
 cases unseen. Part 1 adds seeds 0 to 2 of CE, JaccardCE and each compound at its λ; part 2 seeds 3 and 4; part 3
-CC-DiceCE on the sets with many objects; part 4 the other named losses. ``trials`` are the size penalties of
-size_terms.py. Every run is scored under argmax and dice.
+CC-DiceCE and DiceCE at λ = 1 on the sets with many objects; part 4 the other named losses. ``trials`` are the size
+penalties of size_terms.py. Every run is scored under argmax and dice.
 """
 
 import argparse
@@ -29,6 +29,7 @@ SETS = tuple(path.stem for path in sorted((HERE / "protocols").glob("*.yaml")))
 # CE with each second term, at these λ: the paper's, and others around the strengths that peers use.
 GRID = {"Dice": (0.1, 1.0, 3.0), "SizeL1": (0.3, 1.0, 3.0), "SizeKL": (0.1, 1.0)}
 PLAIN = ("CE", "JaccardCE")
+COMPONENT_PAIR = ("CE + 1 * Dice", "CC-DiceCE")  # they differ in the term per component alone, whatever λ was chosen
 OTHERS = ("WCE", "FL", "Dice", "LogDice", "LogDiceCE", "DiceFL", "DBCE", "RFL-L1", "RFL-KL")
 TRIALS = ("huber", "relative", "relative_huber", "log_ratio", "soft_temperature", "dice_and_size", "jaccard_and_size")
 DECISIONS = ("argmax", "dice")
@@ -67,7 +68,7 @@ def planned(name: str, part: str) -> list[tuple[str, tuple[int, ...]]]:
         chosen = (best_compound(name, term) for term in GRID)
         return [(loss, (0, 1, 2) if part == "1" else (3, 4)) for loss in (*PLAIN, *chosen)]
     if part == "3":
-        return [("CC-DiceCE", (0, 1, 2))] if name in MANY_OBJECTS else []
+        return [(loss, (0, 1, 2)) for loss in COMPONENT_PAIR] if name in MANY_OBJECTS else []
     if part == "trials":
         return [(f"size_terms:{loss}", (0, 1)) for loss in TRIALS]
     return [(loss, (0, 1, 2)) for loss in OTHERS]

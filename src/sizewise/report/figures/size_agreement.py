@@ -53,7 +53,7 @@ def size_agreement(scores: Scores, sizes: TrueSizes) -> Figure | LeftOut:
             rows.append([name, loss, int(mine.sum()), *means])
             panels.append(_panel(scores, sizes, mine, found, int(arm), dots))
         if len(views) < MOST_VIEWS:
-            views.append(View(name, _same_range(panels)))
+            views.append(View(name, same_range(panels)))
     caption = (
         "Each dot is a case (a sample where there are many). The line is the bias, the mean of predicted minus true "
         "size; 95 % of the cases are expected between the dashed limits of agreement (bias ± 1.96 standard deviations)."
@@ -94,8 +94,8 @@ def _sample(count: int, most: int) -> np.ndarray:
     return np.arange(count) if count <= most else np.sort(np.random.default_rng(0).choice(count, most, replace=False))
 
 
-def _same_range(panels: list[Panel]) -> list[Panel]:
-    """The arms of a region on one scale, so that they can be compared by eye."""
+def same_range(panels: list[Panel]) -> list[Panel]:
+    """Panels on one scale, so that they can be compared by eye."""
     values = [v for panel in panels for mark in panel.marks for v in mark.y if v is not None]
     room = 0.05 * (max(values) - min(values)) or 0.5
     return [replace(panel, y_range=(min(values) - room, max(values) + room)) for panel in panels]

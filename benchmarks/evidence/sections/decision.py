@@ -1,0 +1,114 @@
+"""Before and after: what deciding for Dice does to the same networks; the table is on the page Decide too."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sections.contrasts import contrast
+from sections.study import EvidenceSet
+from sections.two_by_two import arm_means
+from sections.wording import NO_VALUE, difference, on_sets, points, table
+from sizewise.report.formatted_table import Cell, Table
+from sizewise.report.means import Mean
+
+LOSSES = ("CE", "DiceCE")
+COLUMNS = {
+    "IoU (%)": ("iou", 100, 1),
+    "pooled IoU (%)": ("iou_pooled", 100, 1),
+    "NSD (%)": ("nsd", 100, 1),
+    "|size error| (points)": ("size_error", 100, 2),
+}
+
+
+def decision_section(sets: tuple[EvidenceSet, ...], also: tuple[EvidenceSet, ...] = ()) -> list[str]:
+    """What is said of it, and the table."""
+    lines = []
+    for loss in LOSSES:
+        if found := contrast(sets, f"{loss} (dice)", loss):
+            better, worse, of = found.shown(1), found.shown(-1), len(found.usable)
+            lines.append(
+                f"- {loss}: {points(found)} DSC than by argmax, the mean of {of}; shown better {on_sets(better, of)}, "
+                f"worse {on_sets(worse, of)}. {_runs(sets, loss)}"
+            )
+    return [*lines, "", *decision_table(sets, also)]
+
+
+def _runs(sets: tuple[EvidenceSet, ...], loss: str) -> str:
+    """In how many runs the DSC rose."""
+    gains = [gain for one in sets for gain in run_gains(one, loss).values()]
+    return f"The DSC rose in {sum(gain > 0 for gain in gains)} of {len(gains)} runs."
+
+
+def run_gains(one: EvidenceSet, loss: str) -> dict[str, float]:
+    """By seed, how many DSC points deciding for Dice adds."""
+    scores = one.dsc
+    if scores is None or not {loss, f"{loss} (dice)"} <= set(scores.arms):
+        return {}
+    before, after = (scores.contributions()[scores.arm(arm)].mean(axis=-1) for arm in (loss, f"{loss} (dice)"))
+    return {
+        seed: 100 * float(gain) for seed, gain in zip(scores.seeds, after - before, strict=True) if np.isfinite(gain)
+    }
+
+
+def decision_table(sets: tuple[EvidenceSet, ...], also: tuple[EvidenceSet, ...] = ()) -> list[str]:
+    """One row for each set and loss: argmax → decided for Dice."""
+    rows = []
+    for family in (sets, also):
+        for one in family:
+            means = {name: arm_means(one, metric, absolute=True) for name, (metric, _, _) in COLUMNS.items()}
+            dsc = arm_means(one)
+            for loss in LOSSES:
+                found = contrast(family, f"{loss} (dice)", loss)
+                if found is None or one.title not in found.by_set:
+                    continue
+                cells = [_arrow(means[name], loss, scale, digits) for name, (_, scale, digits) in COLUMNS.items()]
+                gain = difference(found.by_set[one.title])
+                rows.append(
+                    [
+                        Cell(one.title),
+                        Cell(loss),
+                        _arrow(dsc, loss, 100, 1),
+                        Cell(gain),
+                        *cells,
+                        Cell(temperatures(one, loss)),
+                        Cell(_validation(one, loss)),
+                    ]
+                )
+    if not rows:
+        return ["No runs have been decided yet.", ""]
+    heads = ["set", "loss", "DSC (%)", "gain, points", *COLUMNS, "temperature", "validation DSC (%)"]
+    note = (
+        "argmax → decided for Dice, the same networks; means over cases, classes and seeds. The gain's 95 % interval "
+        "is of differences within runs, for new seeds and cases; ✓ and ✗: shown, corrected over the sets. The "
+        "temperature is fitted on validation: above 1, the network is surer of itself than it should be; where "
+        "validation cases are harder or easier than test cases, it does not fit these."
+    )
+    return table(Table("decision", "Decided for Dice", heads, rows, note, heads=2))
+
+
+def temperatures(one: EvidenceSet, loss: str) -> str:
+    """The fitted temperatures of the seeds: from the lowest to the highest."""
+    found = sorted(temperature_of(one, loss).values())
+    if not found:
+        return NO_VALUE
+    low, high = f"{found[0]:.2f}", f"{found[-1]:.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def temperature_of(one: EvidenceSet, loss: str) -> dict[str, float]:
+    """By seed, the fitted temperature."""
+    mine = (each for each in one.runs if one.losses.get(each["loss"]) == loss and each["temperature"])
+    return {each["seed"]: float(each["temperature"]) for each in mine}
+
+
+def _validation(one: EvidenceSet, loss: str) -> str:
+    """The mean validation DSC by argmax: how unlike the test cases those were that the temperature is from."""
+    found = [float(each["validation_dsc"]) for each in one.runs if one.losses.get(each["loss"]) == loss]
+    return f"{100 * sum(found) / len(found):.1f}"
+
+
+def _arrow(means: Mapping[str, Mean], loss: str, scale: float, digits: int) -> Cell:
+    before, after = means.get(loss), means.get(f"{loss} (dice)")
+    if before is None or after is None:
+        return Cell(NO_VALUE)
+    return Cell(f"{scale * before.mean:.{digits}f} → {scale * after.mean:.{digits}f}")

@@ -1,0 +1,96 @@
+"""How it was done: protocols, seeds, versions, hashes, commands, and what is missing."""
+
+from pathlib import Path
+
+import run as runner
+
+from sections.study import ROLES, EvidenceSet, read_names
+from sections.wording import folded, table
+from sizewise.report.formatted_table import Cell, Table
+from sizewise.report.verdict import listed
+
+COMMANDS = """\
+python benchmarks/evidence/run.py {sets} --data ROOT --encoder FILE --work DIR --part pilot
+python benchmarks/evidence/run.py {sets} --data ROOT --encoder FILE --work DIR --part 1   # then 2, 3, 4, trials
+python benchmarks/evidence/page.py  # this page and its figures, from the tables alone; no GPU"""
+
+
+COMPLETE = "Every part of the study is complete."
+
+
+def pointer(sets: tuple[EvidenceSet, ...]) -> list[str]:
+    """Beside the answer: that the study goes on, where it does."""
+    if missing(sets)[0] == COMPLETE:
+        return []
+    return [
+        "The study is not complete; its parts are independent of each other: [what is missing](#what-is-missing).",
+        "",
+    ]
+
+
+def missing(sets: tuple[EvidenceSet, ...]) -> list[str]:
+    """What the study still lacks, part by part."""
+    by_name, names = {one.name: one for one in sets}, read_names()
+    lines = []
+    for part in ("pilot", "1", "2", "3", "4", "trials"):
+        lacking = {name: _lacking(by_name.get(name), name, part) for name in runner.SETS}
+        lacking = {name: count for name, count in lacking.items() if count}
+        if lacking:
+            told = listed([f"{names[name]['title']} ({count})" for name, count in lacking.items()])
+            lines.append(f"- {part if part in ('pilot', 'trials') else f'part {part}'}: {told}")
+    if not lines:
+        return [COMPLETE, ""]
+    return ["Runs that the study still lacks, by part; what is there is a smaller study by itself:", "", *lines, ""]
+
+
+def _lacking(one: EvidenceSet | None, name: str, part: str) -> int | str:
+    """How many runs of a part are missing."""
+    try:
+        planned = runner.planned(name, part)
+    except SystemExit:  # λ is not chosen
+        return "all"
+    done = {(each["loss"], each["seed"]) for each in one.runs} if one else set()
+    lacking = [(loss, seed) for loss, seeds in planned for seed in seeds if (loss, str(seed)) not in done]
+    return len(lacking)
+
+
+def protocol_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
+    """Everything that it takes to run it again."""
+    lines = [
+        "One protocol for each set, in `benchmarks/evidence/protocols/`. Splits are the sets' own where they have "
+        "one, else seeded; what is not named is the recipe's. The checkpoint with the best validation DSC by argmax "
+        "is scored once on the test cases, by argmax and decided for Dice with the temperature fitted on validation.",
+        "",
+        f"Losses: CE and JaccardCE as named; {listed([f'{arm} is CE + λ · {term}' for term, arm in ROLES.items()])}, "
+        "with λ from the grid above. CamVid's test frames are from two drives, and are taken as if each stood alone: "
+        "its intervals are too narrow for other roads. Without sky, its label maps are the same ones and the first "
+        "class is left out of the score.",
+        "",
+    ]
+    texts = [Path(runner.HERE / "protocols" / f"{one.name}.yaml").read_text(encoding="utf-8") for one in sets]
+    for one, text in zip(sets, texts, strict=True):
+        lines += folded(f"the protocol of {one.title}", ["```yaml", text.rstrip(), "```", ""])
+    lines += [*table(_provenance(sets)), "```bash", COMMANDS.format(sets=" ".join(one.name for one in sets)), "```", ""]
+    return lines
+
+
+def _provenance(sets: tuple[EvidenceSet, ...]) -> Table:
+    rows = []
+    for one in sets:
+        seeds = sorted({each["seed"] for each in one.runs}, key=int)
+        machines = sorted({each["machine"] for each in one.runs if each.get("machine")})
+        rows.append(
+            [
+                Cell(one.title),
+                Cell(", ".join(seeds)),
+                Cell(f"{len(one.results):,}"),
+                Cell(one.sha256[:16]),
+                Cell(" / ".join(machines) or "not in the table"),
+            ]
+        )
+    heads = ["set", "seeds", "scores", "SHA-256 of the table, first 16", "made with"]
+    note = (
+        "`benchmarks/evidence/results/SET.csv.xz` has every score, `SET-runs.csv` one line for each run, with the "
+        "hash of its settings."
+    )
+    return Table("tables", "The tables", heads, rows, note, heads=5)
