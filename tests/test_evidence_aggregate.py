@@ -28,7 +28,13 @@ def scripts(monkeypatch, tmp_path):
         for seed in range(1 if "3 *" in loss else 2):
             values = hard + 0.02 * ("Dice" in loss) + random.normal(0, 0.01, len(hard))
             runs.append(
-                dict(zip(tables.RUN_HEAD, (loss, str(seed), f"0.8{seed}", "3", "150", "20.0", "1.2"), strict=True))
+                dict(
+                    zip(
+                        tables.RUN_HEAD,
+                        (loss, str(seed), f"0.8{seed}", "3", "150", "20.0", "1.2", "", "device GPU; torch"),
+                        strict=True,
+                    )
+                )
             )
             for decision, more in (("argmax", 0.0), ("dice", 0.01)):
                 of = ("", "kvasir-seg", "fpn-resnet50", loss, weight, str(seed), decision)
@@ -37,7 +43,7 @@ def scripts(monkeypatch, tmp_path):
                 scores.append((*of, "all", "1", "iou_pooled", "0.5"))
     tables.write("kvasir", scores, runs)
     yield aggregate, tables
-    for name in ("aggregate", "tables"):
+    for name in ("advice_page", "aggregate", "shrink", "tables"):
         sys.modules.pop(name, None)
 
 
@@ -51,7 +57,7 @@ def test_one_command_writes_both_tables(scripts, tmp_path, monkeypatch, capsys):
         assert "1 sets, 8 arms" in capsys.readouterr().out
     (found,) = read_evidence(tmp_path / "out")
     assert (found.name, found.model, found.recipe) == ("kvasir", "fpn-resnet50", "any-way-up")
-    assert (found.cases, found.steps, found.run_seconds) == (20, 150, 20.0)
+    assert (found.cases, found.steps, found.run_seconds, found.machine) == (20, 150, 20.0, "GPU")
     assert (found.features.classes, found.features.spatial_dims) == (1, 2)
     assert 1 <= found.features.components < 2
     kinds = found.chosen()
@@ -62,6 +68,13 @@ def test_one_command_writes_both_tables(scripts, tmp_path, monkeypatch, capsys):
     assert kinds[Kind("CE")].gain == pytest.approx(-0.02, abs=0.006)
     assert kinds[Kind("CE", "dice")].decided == pytest.approx(0.01, abs=1e-4)
     assert kinds[Kind("CE")].size_error == pytest.approx(0.01)
+
+
+def test_the_guide_says_what_the_tables_say(scripts):
+    from advice_page import PAGE, with_parts
+
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_parts(text, read_evidence()) == text, "run benchmarks/evidence/aggregate.py"
 
 
 def test_nothing_of_a_machine_is_written(scripts):

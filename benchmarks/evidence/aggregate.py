@@ -3,21 +3,23 @@
     python benchmarks/evidence/aggregate.py --data ROOT
 
 reads results/*.csv.xz and results/*-runs.csv, and the training masks of each set below ROOT for the features of their
-regions, and writes src/sizewise/advice/sets.csv and arms.csv. Run it again when there are more tables. The size-term
-trials are left out: they are no losses of the package.
+regions, and writes src/sizewise/advice/sets.csv and arms.csv, and the example and the record of the advice into
+docs/guides/advise.md. Run it again when there are more tables. The size-term trials are left out: they are no losses of
+the package.
 """
 
 import argparse
+import tempfile
 from pathlib import Path
 from statistics import median
 
 import tables
 import yaml
+from advice_page import record_table, write_page
+from shrink import shrink
 
-from sizewise.advice.advice_text import record_words
-from sizewise.advice.evidence_table import EvidenceSet, write_evidence
+from sizewise.advice.evidence_table import EvidenceSet, read_evidence, write_evidence
 from sizewise.advice.features import features_of
-from sizewise.advice.leave_one_out import baseline, leave_one_set_out
 from sizewise.advice.mask_regions import mask_regions
 from sizewise.advice.set_scores import arm_scores
 from sizewise.data.dataset import Dataset
@@ -42,19 +44,18 @@ def main() -> None:
     names = [path.stem for path in sorted((HERE / "protocols").glob("*.yaml"))]
     sets = [summarise(name, options.data) for name in names if (options.results / f"{name}-runs.csv").exists()]
     write_evidence(sets, options.out)
-    record = leave_one_set_out(sets)
-    print(f"{len(sets)} sets, {sum(len(one.arms) for one in sets)} arms")
-    for one in record.advice:
-        print(f"  {one.set}: {one.answer}, {100 * one.points:.2f} behind {one.best}")
-    for what, regrets in (("advice", record.advice), ("always DiceCE", baseline(record))):
-        if regrets:
-            print(f"{what}: {record_words(regrets)}")
+    kept = read_evidence(options.out)  # with the digits that ship
+    print(f"{len(sets)} sets, {sum(len(one.arms) for one in sets)} arms\n{record_table(kept)}")
+    if options.out == PACKAGE and any(one.compares for one in kept):
+        write_page(kept)
 
 
 def summarise(name: str, root: Path) -> EvidenceSet:
     """One set: the features of its masks, and a line for each arm."""
     protocol = yaml.safe_load((HERE / "protocols" / f"{name}.yaml").read_text())
-    dataset = open_set(protocol, root)
+    with tempfile.TemporaryDirectory() as work:
+        dataset = open_set(protocol, root, Path(work))
+        regions = mask_regions(dataset, most_pixels=10**12).table
     rows = [row for cells in tables.read_scores(name) if ":" not in (row := as_row(cells)).of.loss]
     results = results_of(rows)
     ((data, model),) = label_rows(results).settings
@@ -67,7 +68,7 @@ def summarise(name: str, root: Path) -> EvidenceSet:
     groups = {case.name: case.group for case in dataset.cases if case.group}
     return EvidenceSet(
         name=name,
-        features=features_of(mask_regions(dataset, most_pixels=10**12).table),
+        features=features_of(regions),
         arms=arm_scores(results, data=data, model=model, groups=groups, validation=validation),
         model=model,
         recipe=protocol["settings"]["recipe"],
@@ -78,12 +79,15 @@ def summarise(name: str, root: Path) -> EvidenceSet:
     )
 
 
-def open_set(protocol: dict, root: Path) -> Dataset:
-    """The data set as its runs opened it."""
-    settings = protocol["settings"]
+def open_set(protocol: dict, root: Path, work: Path) -> Dataset:
+    """The data set as its runs opened it: one that is shrunk for them is shrunk here, into ``work``."""
+    settings, path = protocol["settings"], root / protocol["data"]
+    if "shrink" in protocol:
+        shrink(path, work / path.name, protocol["shrink"])
+        path = work / path.name
     opening = {name: settings[name] for name in OPENING if name in settings}
     groups = str(HERE / "protocols" / settings["groups"]) if "groups" in settings else ""
-    return open_dataset(root / protocol["data"], groups=groups, **opening)
+    return open_dataset(path, groups=groups, **opening)
 
 
 def machine(runs: list[dict[str, str]]) -> str:

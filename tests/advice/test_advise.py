@@ -10,7 +10,7 @@ from report.synthetic_study import make_study
 import sizewise as sw
 from sizewise.advice.advice_text import advice_lines, cost_sentence
 from sizewise.advice.advise import advise_table, chosen_weight
-from sizewise.advice.evidence_table import Kind, read_evidence
+from sizewise.advice.evidence_table import Kind
 from sizewise.advice.near_sets import nearest
 from sizewise.advice.region_table import RegionTable, region_table
 from sizewise.errors import BadInput
@@ -95,7 +95,6 @@ def test_a_users_study_counts_and_is_the_nearest_to_its_own_data(tmp_path):
         sw.advise(table, evidence=[tmp_path / "none"])
 
 
-@pytest.mark.skipif(len(read_evidence()) < 2 or not any(one.chosen() for one in read_evidence()), reason="no table yet")
 def test_what_is_advised_can_be_made():
     advice = sw.advise([[9000, 1000], [8500, 1500], [9900, 100]])
     options = {} if advice.weight is None else {"weight": advice.weight}

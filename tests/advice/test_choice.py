@@ -1,5 +1,7 @@
 """Who wins on the near sets, who is tied, and what is the simplest of those."""
 
+import math
+
 import pytest
 from advice.made_evidence import features, made_set, two_worlds
 
@@ -92,8 +94,9 @@ def test_the_terms_are_those_of_the_named_losses():
 def test_near_sets_count_by_their_distance():
     evidence = [made_set("near", features(0.1), {"CE": 0.8}), made_set("far", features(0.001), {"CE": 0.8})]
     near, far = nearest(features(0.1), evidence)
-    assert (near.set.name, near.distance, far.distance) == ("near", 0.0, 2.0)
-    assert near.weight == pytest.approx((1 / 0.25) / (1 / 0.25 + 1 / 2))
+    assert (near.set.name, near.distance, far.distance) == ("near", 0.0, pytest.approx(2 / math.sqrt(7)))
+    assert near.weight == pytest.approx((1 / 0.25) / (1 / 0.25 + math.sqrt(7) / 2))
     assert near.weight + far.weight == pytest.approx(1)
-    assert usual_distance(evidence) == 0.0  # one other set alone has no spread
-    assert usual_distance(two_worlds()) > 0
+    assert usual_distance(two_worlds()) == 1.0  # in either world they are much nearer
+    lonely = [*evidence, made_set("lonely", features(0.1, components=1e6, smallest_px=1e6, classes=1000), {"CE": 0.8})]
+    assert usual_distance(lonely) == max(nearest(lonely[2].features, lonely[:2], how_many=1)[0].distance, 1.0) > 1

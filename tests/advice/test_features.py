@@ -35,18 +35,20 @@ def test_a_class_that_nobody_has_is_in_no_mean():
 
 
 def test_distance_is_in_standard_deviations_and_unknown_features_are_left_out():
-    """Two sets whose logarithms are 2 apart: their standard deviation is 1, and the others have none."""
+    """Two sets whose logarithms are 2 apart: their standard deviation is 1; one feature of seven differs."""
     near, far = features(0.1), features(0.001)
-    assert distances(near, [near, far]) == pytest.approx([0.0, 2.0])
+    assert distances(near, [near, far]) == pytest.approx([0.0, 2 / math.sqrt(7)])
     unknown = features(0.1, components=None, smallest_px=None)
-    assert distances(unknown, [near, far]) == pytest.approx([0.0, 2.0])
-    many = features(0.1, components=100.0)  # a second feature that differs: the mean of squares
-    assert distances(near, [near, many, far])[0] == 0.0
+    assert distances(unknown, [near, far]) == pytest.approx([0.0, 2 / math.sqrt(5)])
     assert distances(near, [near]) == [0.0]
 
 
+def test_what_all_sets_have_alike_counts_by_the_least_deviation():
+    """Shares are a factor of 10 ** 0.1 from those of both sets, half of the least standard deviation."""
+    sets = [features(0.1), features(0.1)]
+    assert distances(features(0.1 * 10**0.1), sets) == pytest.approx([0.5 / math.sqrt(7)] * 2)
+
+
 def test_volumes_and_pictures_are_compared_by_diameter():
-    flat, deep = features(smallest_px=100.0), features(smallest_px=1000.0, spatial_dims=3)
-    others = [flat, features(smallest_px=10000.0)]
-    assert distances(flat, others)[0] == 0.0
-    assert distances(deep, others)[0] == 0.0  # 10 pixels across, both; the dimensions are alike in all the sets
+    flat, deep = features(smallest_px=100.0), features(smallest_px=1000.0, spatial_dims=3)  # 10 pixels across
+    assert distances(deep, [flat])[0] == pytest.approx((1 / 0.5) / math.sqrt(7))  # the dimensions alone differ

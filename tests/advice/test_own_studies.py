@@ -1,5 +1,6 @@
 """Studies of the user's as evidence."""
 
+import re
 import shutil
 
 import pytest
@@ -48,6 +49,13 @@ def test_a_folder_without_a_study_is_a_sentence(make, said, tmp_path):
     make(tmp_path / "there")
     with pytest.raises(BadInput, match=said):
         read_studies([tmp_path / "there"])
+
+
+def test_a_study_that_tested_no_region_is_like_no_data(study, tmp_path):
+    shutil.copytree(study, tmp_path / "empty")
+    table = tmp_path / "empty" / "results.csv"
+    table.write_text(re.sub("true_proportion,.*", "true_proportion,0.0", table.read_text()))
+    assert read_studies([tmp_path / "empty"]) == ()
 
 
 def test_results_without_sizes_are_a_sentence(study, tmp_path):

@@ -83,8 +83,10 @@ def test_a_weight_is_written_so_that_compare_reads_it():
         assert repr(sw.loss(_with_weight(loss, 3.0))) == repr(sw.loss(loss, weight=3.0))
 
 
-def test_own_studies_are_evidence(run, tmp_path):
+def test_own_studies_are_evidence(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("sizewise.advice.evidence_table.read_evidence", tuple)
     write_image_folder(tmp_path / "data")
+    assert "no two losses with two seeds each on the nearest sets" in run("data")[2]
     make_study(tmp_path / "study", data=("spots",), overlays=0)
     code, out, err = run("data", "--evidence", "study")
     assert code == 0, err

@@ -83,8 +83,8 @@ def advise(
         BadInput: no region in the table, no class but the background, a folder without a study.
 
     >>> import sizewise as sw
-    >>> advice = sw.advise([[9000, 1000], [8500, 1500], [9900, 100]])  # doctest: +SKIP
-    >>> advice.scope, advice.loss in ("CE", *sw.loss_names())  # doctest: +SKIP
+    >>> advice = sw.advise([[9000, 1000], [8500, 1500], [9900, 100]])
+    >>> advice.scope, advice.loss in ("CE", *sw.loss_names())
     ('image', True)
     """
     table = region_table(sizes, background=background, spatial_dims=spatial_dims)

@@ -9,6 +9,7 @@ from sizewise.advice.region_table import RegionTable
 from sizewise.data.size_table import percent
 
 SMALL = 0.05  # the quantile of component sizes that «smallest» is: below it lie specks
+LEAST = (0.2, 0.2, 0.1, 0.2, 0.2, 0.2, 0.5)  # standard deviations, in the order of the features
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def distances(here: Features, there: Sequence[Features]) -> list[float]:
     """How far each data set is, in standard deviations of a feature over the sets: the root mean square over features.
 
     Shares, numbers and sizes are compared by their logarithm, the smallest structures by their diameter in pixels. A
-    feature that one of two does not know is left out of their distance, and so is one that all sets have alike.
+    standard deviation is no smaller than ``LEAST``, so that nothing is made of a feature that the sets have nearly
+    alike. A feature that one of two does not know is left out of their distance.
 
     >>> a = Features(0.1, 0.5, 0.0, 1.0, 100.0, 1, 2)
     >>> b = Features(0.001, 0.5, 0.0, 1.0, 100.0, 1, 2)
@@ -85,7 +87,7 @@ def distances(here: Features, there: Sequence[Features]) -> list[float]:
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, points, 0).sum(axis=0) / count
     scale = np.sqrt(np.where(known, (points - mean) ** 2, 0).sum(axis=0) / count)
-    away = (points - np.array(coordinates(here))) / np.where(scale > 1e-9, scale, np.nan)
+    away = (points - np.array(coordinates(here))) / np.maximum(scale, LEAST)
     used = np.maximum((~np.isnan(away)).sum(axis=1), 1)
     return [float(one) for one in np.sqrt(np.nansum(away**2, axis=1) / used)]
 

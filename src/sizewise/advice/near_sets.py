@@ -34,9 +34,12 @@ def nearest(features: Features, evidence: Sequence[EvidenceSet], *, how_many: in
 
 
 def usual_distance(evidence: Sequence[EvidenceSet]) -> float:
-    """The largest distance of a set of the evidence to its nearest other one: who is farther is unlike all of them."""
+    """The largest distance of a set of the evidence to its nearest other one, or 1 if that is more.
+
+    Who is farther from all of them is unlike all of them.
+    """
     nearby = []
     for one in evidence:
         others = [other for other in evidence if other is not one]
         nearby += [near.distance for near in nearest(one.features, others, how_many=1)]
-    return max(nearby, default=0.0)
+    return max([1.0, *nearby])

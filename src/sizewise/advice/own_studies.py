@@ -45,7 +45,7 @@ def find_studies(folder: Path) -> list[Path]:
 
 
 def read_study_sets(study: Path) -> list[EvidenceSet]:
-    """One for each data set and network of a study. Its regions are those of the cases that it tested."""
+    """One for each data set and network of a study that tested a region. Its regions are those of the tested cases."""
     read_study_json(study)
     table = study / "results.csv"
     if not table.is_file():
@@ -63,7 +63,10 @@ def read_study_sets(study: Path) -> list[EvidenceSet]:
             if (best := _best_validation(run)) is not None:
                 validation.setdefault((of.loss, of.weight), {})[of.seed] = best
         arms = arm_scores(results, data=data, model=model, groups=groups.get(data), validation=validation)
-        regions = _true_sizes(results, data, model, _dimensions(study, [run for _, run in of_setting]))
+        shares = _true_sizes(results, data, model)
+        if not shares.any():  # what was tested has no region, so it is like no data set
+            continue
+        regions = RegionTable(shares, _dimensions(study, [run for _, run in of_setting]))
         settings = of_setting[0][1].config if of_setting else {}
         found.append(
             EvidenceSet(
@@ -83,8 +86,8 @@ def read_study_sets(study: Path) -> list[EvidenceSet]:
     return found
 
 
-def _true_sizes(results: Results, data: str, model: str, spatial_dims: int) -> RegionTable:
-    """The true shares of the tested cases, which every run has."""
+def _true_sizes(results: Results, data: str, model: str) -> np.ndarray:
+    """(cases, classes) true shares of what was tested, which every run has."""
     text = results.text
     rows = text["data"].rows_with(data) & text["model"].rows_with(model) & text["metric"].rows_with(TRUE_SIZE)
     rows &= np.isfinite(results.value)
@@ -97,7 +100,7 @@ def _true_sizes(results: Results, data: str, model: str, spatial_dims: int) -> R
     classes, class_of = np.unique(results.class_id[rows], return_inverse=True)
     shares = np.zeros((len(cases), len(classes)))
     shares[case_of, class_of] = results.value[rows]
-    return RegionTable(shares, spatial_dims)
+    return shares
 
 
 def _best_validation(run: Run) -> float | None:
