@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from data.layouts.idrid import write_idrid
 from data.layouts.image_folder import write_image_folder, write_multiclass_folder
 from PIL import Image
 
@@ -58,13 +59,21 @@ def test_a_sample_is_seeded_and_said(tmp_path):
     )
 
 
-def test_overlapping_regions_are_channels():
-    from sizewise.data.synthetic import NAME  # noqa: F401 the module is there
-
-    dataset = open_dataset("synthetic-3d")
+def test_regions_that_may_overlap_are_counted_channel_by_channel(tmp_path):
+    dataset = open_dataset(write_idrid(tmp_path))
     found = mask_regions(dataset).table
+    assert found.shares.shape == (4, 5)  # test cases are left out
+    for row, case in enumerate(case for case in dataset.cases if case.subset == "train"):
+        target = dataset.reader.target(case)
+        assert found.shares[row].tolist() == [channel.mean() for channel in target]
+        assert (found.pieces[row] > 0).tolist() == [bool(channel.any()) for channel in target]
+    assert [sizes.sum() > 0 for sizes in found.pieces_px] == [(column > 0).any() for column in found.shares.T]
+
+
+def test_volumes():
+    found = mask_regions(open_dataset("synthetic-3d")).table
     assert found.spatial_dims == 3
-    assert found.shares.shape[1] == len(dataset.scored)
+    assert (found.pieces >= (found.shares > 0)).all()
 
 
 def test_no_masks_and_empty_masks_are_sentences(tmp_path):

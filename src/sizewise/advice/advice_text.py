@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sizewise.advice.advise import Advice
 from sizewise.advice.choice import Difference, difference
-from sizewise.advice.evidence_table import ArmScore, Kind
+from sizewise.advice.evidence_table import EvidenceSet, Kind
 from sizewise.advice.leave_one_out import Regret, baseline, close_share, mean_regret
 from sizewise.advice.set_scores import REFERENCE
 from sizewise.metrics.arms import Arm, name_arms
@@ -78,7 +78,7 @@ def certainty(advice: Advice) -> list[str]:
     if advice.gain is None:
         return [f"{arm_name(REFERENCE)} was not run on the nearest sets, so nothing can be said against it."]
     shown = "shown" if advice.gain.shown else "not shown"
-    parts = [f"{one.set.name} {_on(one.set.chosen(), advice.kind)}" for one in advice.near]
+    parts = [f"{one.set.name} {_on(one.set, advice.kind)}" for one in advice.near]
     pooled = f"Against {arm_name(REFERENCE)} on sets like these: {interval(advice.gain)}, {shown}"
     return [f"{pooled}; one by one: {', '.join(parts)}."]
 
@@ -124,14 +124,15 @@ def arm_name(kind: Kind) -> str:
     return name_arms([Arm(kind.loss, decision=kind.decision)])[0]
 
 
-def _on(arms: dict[Kind, ArmScore], kind: Kind) -> str:
-    """The gain over DiceCE on one set."""
+def _on(one: EvidenceSet, kind: Kind) -> str:
+    """The gain over DiceCE on one set; with its interval where DiceCE is what the set's gains are over."""
+    arms, gains = one.chosen(), one.gains()
     if kind not in arms or REFERENCE not in arms:
         return "not run"
-    arm = arms[kind]
-    if arm.low is None or arm.high is None:
-        return _signed(arms[kind].dsc - arms[REFERENCE].dsc)
-    return f"{_signed(arm.gain or 0.0)} ({_number(arm.low)} to {_number(arm.high)})"
+    arm, gain = arms[kind], _signed(gains[kind] - gains[REFERENCE])
+    if arm.low is None or arm.high is None or arms[REFERENCE].gain != 0:
+        return gain
+    return f"{gain} ({_number(arm.low)} to {_number(arm.high)})"
 
 
 def _weight_reason(advice: Advice) -> str:
@@ -143,7 +144,8 @@ def _weight_reason(advice: Advice) -> str:
     if not tried:
         return "The loss's own; the nearest sets have tried no other."
     values = ", ".join(sorted({weight for weights in tried.values() for weight in weights}, key=float))
-    return f"Of {values}, the best on the validation cases of {listed(list(tried))}; try its neighbours on yours."
+    where = listed(list(tried))
+    return f"Of {values}, the best on average on the validation cases of {where}; try its neighbours on yours."
 
 
 def _decision_reason(advice: Advice) -> str:

@@ -131,8 +131,8 @@ def simplicity(kind: Kind) -> tuple[int, int, bool, str]:
 
 def _mean(near: Sequence[NearSet], one: Kind, other: Kind) -> float | None:
     """The weighted difference, on the sets that have both."""
-    found = [(each.set.chosen(), each.weight) for each in near]
-    both = [(arms[one].dsc - arms[other].dsc, weight) for arms, weight in found if one in arms and other in arms]
+    found = [(each.set.gains(), each.weight) for each in near]
+    both = [(gains[one] - gains[other], weight) for gains, weight in found if one in gains and other in gains]
     total = sum(weight for _, weight in both)
     return sum(weight * gain for gain, weight in both) / total if both else None
 
@@ -148,7 +148,7 @@ def _pair(of: EvidenceSet, one: Kind, other: Kind) -> tuple[float, float] | None
     if one not in arms or other not in arms:
         return None
     first, second = arms[one], arms[other]
-    gain = first.dsc - second.dsc
+    gain = of.gains()[one] - of.gains()[other]
     if first.loss == second.loss and first.weight == second.weight and ARGMAX in (one.decision, other.decision):
         decided = first if second.decision == ARGMAX else second
         if decided.decided_low is not None and decided.decided_high is not None:

@@ -106,6 +106,13 @@ class EvidenceSet:
         """Whether it has two arms that can be compared: a set with one seed, or one loss, says nothing."""
         return len(self.chosen()) > 1
 
+    def gains(self) -> dict[Kind, float]:
+        """How far each is above the set's reference on the seeds that both have; its mean where that is not known."""
+        arms = self.chosen()
+        if any(arm.gain is None for arm in arms.values()):
+            return {kind: arm.dsc for kind, arm in arms.items()}
+        return {kind: arm.gain or 0.0 for kind, arm in arms.items()}
+
     def chosen(self) -> dict[Kind, ArmScore]:
         """By loss and decision, the arm at the λ that was chosen: of those with most seeds, the best on validation."""
         best: dict[Kind, ArmScore] = {}

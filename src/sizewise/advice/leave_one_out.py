@@ -68,9 +68,9 @@ def leave_one_set_out(evidence: Sequence[EvidenceSet]) -> Record:
 
 def regret(on: EvidenceSet, answer: Kind) -> Regret:
     """How far an answer is behind the best arm of a set."""
-    arms = on.chosen()
-    best = max(arms, key=lambda kind: arms[kind].dsc)
-    return Regret(on.name, answer, best, arms[best].dsc - arms[answer].dsc)
+    gains = on.gains()
+    best = max(gains, key=lambda kind: gains[kind])
+    return Regret(on.name, answer, best, gains[best] - gains[answer])
 
 
 def close_share(regrets: Sequence[Regret]) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from sizewise.advice.features import features_of
 from sizewise.advice.region_table import RegionTable
 from sizewise.advice.set_scores import arm_scores
 from sizewise.errors import BadInput
+from sizewise.files import expanded
 from sizewise.json_files import read_json
 from sizewise.report.saved import Run, read_groups, read_run, read_study_json, run_columns, run_folders
 from sizewise.study.results import Results, read_results
@@ -31,6 +32,7 @@ def read_studies(folders: Sequence[Path]) -> tuple[EvidenceSet, ...]:
 
 def find_studies(folder: Path) -> list[Path]:
     """The folder itself, or the studies in it."""
+    folder = expanded(folder)
     if not folder.is_dir():
         raise BadInput(f"`evidence`: there is no folder '{folder}'. Wanted a study that `sizewise compare` made.")
     inside = (

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sizewise.errors import BadInput
+from sizewise.files import expanded
 
 WANTED = (
     "a table of region sizes, a row for each case and a column for each class: pixels, or shares of the image; or the "
@@ -58,7 +59,7 @@ def region_table(sizes: Any, *, background: int | None = 0, spatial_dims: int = 
     if spatial_dims not in (1, 2, 3):
         raise BadInput(f"advise: `spatial_dims` must be 1, 2 or 3, got {spatial_dims!r}.")
     if isinstance(sizes, str | Path):
-        return RegionTable(_from_csv(Path(sizes), background), spatial_dims)
+        return RegionTable(_from_csv(expanded(sizes), background), spatial_dims)
     values = _numbers(sizes)
     if values.max(initial=0.0) > 1:  # pixels: of a row that has none nothing is known
         values = values[values.sum(axis=1) > 0]

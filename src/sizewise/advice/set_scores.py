@@ -35,8 +35,8 @@ def arm_scores(
     """One line for each arm of a data set and network.
 
     Gains are over DiceCE with argmax, at the λ with most seeds and of those the best on validation; where that was not
-    run, over the first arm. Intervals are the report's: paired over cases or groups and over seeds. Arms with another
-    τ than the usual one are left out: advice has no word for it.
+    run twice, over the first arm with most seeds. Intervals are the report's: paired over cases or groups and over
+    seeds. Arms with another τ than the usual one are left out: advice has no word for it.
 
     Args:
         results: the long table.
@@ -126,8 +126,10 @@ def _shared_validation(validation: Validation) -> dict[tuple[str, str], float]:
 
 def _reference(found: list[ArmScore]) -> int:
     """The place of what the others are compared with."""
-    places = [at for at, one in enumerate(found) if one.kind == REFERENCE] or [0]
-    return max(places, key=lambda at: (found[at].seeds, found[at].validation or 0.0))
+    usual = [at for at, one in enumerate(found) if one.kind == REFERENCE and one.seeds >= FEWEST_SEEDS]
+    if usual:
+        return max(usual, key=lambda at: (found[at].seeds, found[at].validation or 0.0))
+    return max(range(len(found)), key=lambda at: found[at].seeds)
 
 
 def _with_gain(score: ArmScore, one: Comparison) -> ArmScore:
