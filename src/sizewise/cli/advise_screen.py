@@ -13,7 +13,7 @@ from sizewise.cli.show import show_next, show_table
 from sizewise.data.dataset import Dataset
 from sizewise.metrics.cases_csv import ARGMAX
 
-FEATURES = ("share", "varies", "absent", "pieces", "smallest px", "classes", "")
+FEATURES = ("share", "varies", "absent", "pieces", "least px", "classes", "")
 PILOT_LOSSES, PILOT_SEEDS = 3, 3
 
 
