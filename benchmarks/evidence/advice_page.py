@@ -5,10 +5,10 @@ import io
 import textwrap
 from pathlib import Path
 
-from sizewise.advice.advice_text import arm_name, record_words
+from sizewise.advice.advice_text import against_words, arm_name, record_words
 from sizewise.advice.advise import advise_table
 from sizewise.advice.evidence_table import EvidenceSet
-from sizewise.advice.leave_one_out import baseline, leave_one_set_out
+from sizewise.advice.leave_one_out import against, leave_one_set_out
 from sizewise.advice.mask_regions import mask_regions
 from sizewise.cli import show
 from sizewise.cli.advise_screen import show_advice
@@ -63,15 +63,15 @@ def example(evidence: tuple[EvidenceSet, ...]) -> str:
 def record_table(evidence: tuple[EvidenceSet, ...]) -> str:
     """A line for each set that was left out, and what comes of it."""
     record = leave_one_set_out(evidence)
-    always = {one.set: one for one in baseline(record)}
+    always = {one.set: one for one in against(record)[1]}
     lines = [
         "| set left out | advised | behind the best (DSC points) | the best there | DiceCE is behind by |",
         "|---|---|---:|---|---:|",
     ]
     for one in record.advice:
-        other = f"{100 * always[one.set].points:.2f}" if one.set in always else ""
+        other = f"{100 * always[one.set].points:.2f}" if one.set in always else "not run yet"
         names = arm_name(one.answer), f"{100 * one.points:.2f}", arm_name(one.best), other
         lines.append(f"| {one.set} | {' | '.join(names)} |")
     said = [f"The advice is {record_words(record.advice)}." if record.advice else "There are too few sets yet."]
-    said += [f"Always saying DiceCE is {record_words(tuple(always.values()))}."] if always else []
+    said += [against_words(record)] if always else []
     return "\n".join([*lines, "", " ".join(said)])

@@ -1,6 +1,7 @@
 """Who wins on the near sets, who is tied, and what is the simplest of those."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from advice.made_evidence import features, made_set, two_worlds
@@ -81,6 +82,13 @@ def test_simplicity():
     assert sorted(kinds, key=simplicity) == [
         Kind("CE"), Kind("CE", "dice"), Kind("DiceCE"), Kind("DiceCE", "dice"), Kind("RCE"), Kind("my:loss"), Kind("CC-DiceCE"),
     ]  # fmt: skip
+
+
+def test_of_two_that_are_tied_the_one_without_a_weight_to_choose_is_simpler():
+    evidence = [made_set(f"s{at}", features(), {"DiceCE": 0.8, "JaccardCE": 0.8}, half=0.01) for at in range(3)]
+    assert chosen(evidence).kind == Kind("DiceCE")
+    tried = [replace(one, arms=(*one.arms, replace(one.arms[0], weight="3", seeds=1))) for one in evidence]
+    assert chosen(tried).kind == Kind("JaccardCE")
 
 
 def test_the_terms_are_those_of_the_named_losses():

@@ -3,8 +3,9 @@
 import pytest
 from advice.made_evidence import features, made_set, two_worlds
 
+from sizewise.advice.advice_text import against_words
 from sizewise.advice.evidence_table import Kind
-from sizewise.advice.leave_one_out import baseline, close_share, leave_one_set_out, mean_regret
+from sizewise.advice.leave_one_out import against, close_share, leave_one_set_out, mean_regret
 
 
 def test_in_two_worlds_the_advice_is_always_right_and_dicece_never_is():
@@ -12,7 +13,8 @@ def test_in_two_worlds_the_advice_is_always_right_and_dicece_never_is():
     assert [one.answer for one in record.advice] == [Kind("RCE")] * 4 + [Kind("CE")] * 4
     assert close_share(record.advice) == (8, 8)
     assert mean_regret(record.advice) == 0
-    always = baseline(record)
+    advice, always = against(record)
+    assert advice == record.advice
     assert close_share(always) == (0, 8)
     assert mean_regret(always) == pytest.approx((4 * 0.03 + 4 * 0.01) / 8)
 
@@ -39,6 +41,18 @@ def test_only_arms_of_the_set_are_advised_on_it():
     assert found.answer in (Kind("CE"), Kind("DiceCE"))
 
 
-def test_without_dicece_everywhere_there_is_no_baseline():
+def test_the_baseline_is_on_the_sets_that_have_it():
     sets = [made_set(f"s{at}", features(), {"CE": 0.8, "RCE": 0.9}) for at in range(3)]
-    assert baseline(leave_one_set_out(sets)) == ()
+    assert against(leave_one_set_out(sets)) == ((), ())
+    sets.append(made_set("with", features(), {"CE": 0.8, "RCE": 0.9, "DiceCE": 0.85}))
+    record = leave_one_set_out(sets)
+    advice, always = against(record)
+    assert [one.set for one in (*advice, *always)] == ["with", "with"]
+    assert [one.points for one in (*advice, *always)] == pytest.approx([0, 0.05])
+    said = against_words(record)
+    assert said.startswith(
+        "Always saying DiceCE, on the 1 set where it was run: within 0.5 DSC points of the best arm on 0"
+    )
+    assert said.endswith(
+        "the advice there: within 0.5 DSC points of the best arm on 1 of 1, 0.00 behind it on average."
+    )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sizewise.advice.advise import Advice
 from sizewise.advice.choice import Difference, difference
 from sizewise.advice.evidence_table import EvidenceSet, Kind
-from sizewise.advice.leave_one_out import Regret, baseline, close_share, mean_regret
+from sizewise.advice.leave_one_out import Record, Regret, against, close_share, mean_regret
 from sizewise.advice.set_scores import REFERENCE
 from sizewise.metrics.arms import Arm, name_arms
 from sizewise.metrics.cases_csv import ARGMAX
@@ -89,10 +89,22 @@ def record_sentences(advice: Advice) -> list[str]:
     if not record.advice:
         return ["The evidence has too few sets to say how good such advice is."]
     said = f"Each set left out in turn and advised from the others: {record_words(record.advice)}."
-    always = baseline(record)
-    if always:
-        said += f" Always saying {arm_name(REFERENCE)}: {record_words(always)}."
-    return [f"{said} Every loss is at the λ that was chosen on the validation cases of the set itself."]
+    how = (
+        "Every loss is at the λ that was chosen on the validation cases of the set itself, and the rules of the advice "
+        "were made with these sets in view, which flatters it."
+    )
+    return [f"{said} {against_words(record)} {how}"]
+
+
+def against_words(record: Record) -> str:
+    """The same of always saying DiceCE, on the sets where that was run."""
+    advice, always = against(record)
+    if not always:
+        return f"{arm_name(REFERENCE)} was run on too few sets to say how always taking it would have done."
+    if len(advice) == len(record.advice):
+        return f"Always saying {arm_name(REFERENCE)}: {record_words(always)}."
+    said = f"Always saying {arm_name(REFERENCE)}, on the {counted(len(always), 'set')} where it was run"
+    return f"{said}: {record_words(always)}; the advice there: {record_words(advice)}."
 
 
 def cost_sentence(advice: Advice, runs: int) -> str:

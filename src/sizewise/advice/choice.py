@@ -75,12 +75,13 @@ def choose(near: Sequence[NearSet], *, among: Collection[Kind] | None = None) ->
     kinds = [kind for kind, weight in covered.items() if weight >= COVERED and (among is None or kind in among)]
     if len(kinds) < 2:
         return None
-    anchor = min(kinds, key=lambda kind: (-covered[kind], simplicity(kind)))
+    tuned = tuned_losses(near)
+    anchor = min(kinds, key=lambda kind: (-covered[kind], simplicity(kind, tuned)))
     gains = {kind: _mean(near, kind, anchor) for kind in kinds}
     best = max((kind for kind in kinds if gains[kind] is not None), key=lambda kind: gains[kind] or 0.0)
     behind = {kind: found for kind in kinds if (found := difference(near, best, kind)) is not None}
     tied = [kind for kind, one in behind.items() if kind == best or (not one.shown and one.estimate <= MARGIN)]
-    tied.sort(key=simplicity)
+    tied.sort(key=lambda kind: simplicity(kind, tuned))
     return Choice(_decided(near, tied), best, tuple(tied), behind)
 
 
@@ -117,16 +118,32 @@ def difference(near: Sequence[NearSet], one: Kind, other: Kind) -> Difference | 
     return Difference(estimate, estimate - half, estimate + half, len(pairs))
 
 
-def simplicity(kind: Kind) -> tuple[int, int, bool, str]:
-    """Sorts the simplest first: fewest terms, then as ``sizewise losses`` lists them, then argmax before the others.
+def simplicity(kind: Kind, tuned: Collection[str] = ()) -> tuple[int, bool, int, bool, str]:
+    """Sorts the simplest first: fewest terms, then no λ to choose, then by the list of losses, then argmax.
+
+    Args:
+        kind: a loss and a decision.
+        tuned: losses whose λ had to be chosen among several.
 
     >>> sorted([Kind("RCE"), Kind("CE", "dice"), Kind("CE"), Kind("DiceCE")], key=simplicity)[:2]
     [Kind(loss='CE', decision='argmax'), Kind(loss='CE', decision='dice')]
+    >>> simplicity(Kind("JaccardCE"), {"DiceCE"}) < simplicity(Kind("DiceCE"), {"DiceCE"})
+    True
     """
     terms = next((count for count, names in TERMS.items() if kind.loss in names), kind.loss.count("+") + 2)
     names = TERMS.get(terms, ())
     place = names.index(kind.loss) if kind.loss in names else len(names)
-    return terms, place, kind.decision != ARGMAX, kind.loss
+    return terms, kind.loss in tuned, place, kind.decision != ARGMAX, kind.loss
+
+
+def tuned_losses(near: Sequence[NearSet]) -> set[str]:
+    """The losses that some near set has run with several λ."""
+    found = set()
+    for one in near:
+        pairs = {(arm.loss, arm.weight) for arm in one.set.arms}
+        losses = [loss for loss, _ in pairs]
+        found |= {loss for loss in losses if losses.count(loss) > 1}
+    return found
 
 
 def _mean(near: Sequence[NearSet], one: Kind, other: Kind) -> float | None:

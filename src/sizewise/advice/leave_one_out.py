@@ -38,7 +38,7 @@ class Record:
 
     Attributes:
         advice: from the other sets.
-        always: by loss and decision, what saying that everywhere would have cost, on the same sets.
+        always: by loss and decision, what always saying that would have cost, on those of the sets where it was run.
     """
 
     advice: tuple[Regret, ...]
@@ -58,12 +58,11 @@ def leave_one_set_out(evidence: Sequence[EvidenceSet]) -> Record:
         found = choose(nearest(one.features, others), among=one.chosen())
         if found is not None:
             advised.append((one, found.kind))
-    sets = [one.chosen() for one, _ in advised]
-    everywhere = [kind for kind in (sets[0] if sets else ()) if all(kind in arms for arms in sets)]
-    return Record(
-        tuple(regret(one, kind) for one, kind in advised),
-        {kind: tuple(regret(one, kind) for one, _ in advised) for kind in everywhere},
-    )
+    always: dict[Kind, tuple[Regret, ...]] = {}
+    for one, _ in advised:
+        for kind in one.chosen():
+            always[kind] = (*always.get(kind, ()), regret(one, kind))
+    return Record(tuple(regret(one, kind) for one, kind in advised), always)
 
 
 def regret(on: EvidenceSet, answer: Kind) -> Regret:
@@ -83,6 +82,8 @@ def mean_regret(regrets: Sequence[Regret]) -> float:
     return sum(one.points for one in regrets) / len(regrets)
 
 
-def baseline(record: Record) -> tuple[Regret, ...]:
-    """Always saying DiceCE; nothing where it was not run everywhere."""
-    return record.always.get(REFERENCE, ())
+def against(record: Record, kind: Kind = REFERENCE) -> tuple[tuple[Regret, ...], tuple[Regret, ...]]:
+    """The advice, and always saying ``kind`` (DiceCE), on the sets that have both."""
+    always = record.always.get(kind, ())
+    sets = {one.set for one in always}
+    return tuple(one for one in record.advice if one.set in sets), always
