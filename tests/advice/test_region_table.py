@@ -45,6 +45,8 @@ def test_sizes_csv(tmp_path):
         ([[1, 2], [3]], {}, "wanted a table of region sizes"),
         ([[100], [50]], {}, "no class is left to be scored: the only one is the background"),
         ([[100, 0], [50, 0]], {}, "every mask is empty"),
+        ([[0, 100], [0, 50]], {}, "every mask is filled by one class from border to border"),
+        ([[100, 0], [0, 50]], {"background": None}, "every mask is filled by one class"),
         ([[100, -1]], {}, "negative or infinite"),
         ([[100, float("nan")]], {}, "negative or infinite"),
         ([[90, 10]], {"background": 2}, "`background` is a column of the table, 0 to 1, or None"),

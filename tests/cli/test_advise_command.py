@@ -115,7 +115,7 @@ def test_wrong_use_is_a_sentence_in_flags(run, tmp_path, arguments, said):
 
 
 def test_no_masks_and_nothing_in_them(run, tmp_path):
-    for folder in ("unlabelled", "blank"):
+    for folder in ("unlabelled", "blank", "full"):
         write_image_folder(tmp_path / folder, cases=3)
     for path in (tmp_path / "unlabelled" / "masks").iterdir():
         path.unlink()
@@ -123,8 +123,14 @@ def test_no_masks_and_nothing_in_them(run, tmp_path):
 
     for path in (tmp_path / "blank" / "masks").glob("case*.png"):
         Image.new("L", (32, 24)).save(path)
-    for folder in ("unlabelled", "blank"):
+    for path in (tmp_path / "full" / "masks").glob("case*.png"):
+        Image.new("L", (32, 24), 255).save(path)
+    for folder, said in (
+        ("unlabelled", "is no data set that is known here. It holds: images/, masks/."),
+        ("blank", "No mask holds a region: the values are all 0."),
+        ("full", "every mask is filled by one class from border to border"),
+    ):
         code, _, err = run(folder)
         assert code == 2, folder
         assert err.startswith("sizewise: ")
-        assert "mask" in err
+        assert said in err

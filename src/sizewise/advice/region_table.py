@@ -42,6 +42,11 @@ class RegionTable:
             )
         if not (self.shares > 0).any():
             raise BadInput("advise: every mask is empty, so there is no region whose size could be told.")
+        if (self.shares.max(axis=1) >= 1).all():
+            raise BadInput(
+                "advise: every mask is filled by one class from border to border, so there is nothing to tell apart. "
+                "Wanted masks with regions: look at their values."
+            )
 
 
 def region_table(sizes: Any, *, background: int | None = 0, spatial_dims: int = 2) -> RegionTable:
