@@ -27,7 +27,18 @@ LIBRARY = {
     "deep_supervision",
     "tiles",
 }
-FLAGLESS = ("data", "metrics", "evaluate", "probability_maps", "models", "train", "study", "report", "diagnosis")
+FLAGLESS = (
+    "data",
+    "metrics",
+    "evaluate",
+    "probability_maps",
+    "models",
+    "train",
+    "study",
+    "report",
+    "diagnosis",
+    "advice",
+)
 
 
 def load_hook(name):

@@ -6,7 +6,7 @@
 >>> criterion(logits, torch.randint(0, 3, (2, 16, 16))).backward()
 
 A public name is loaded when it is first used, so that ``sizewise --help`` need not wait for torch, and the losses need
-nothing but torch; ``load_run`` alone is of the other half, which the extra ``train`` brings.
+nothing but torch; ``load_run`` and ``advise`` alone are of the other half, which the extra ``train`` brings.
 """
 
 from importlib import import_module
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sizewise import theory
+    from sizewise.advice.advise import advise
     from sizewise.criterion import Criterion, Loss, WeightSchedule
     from sizewise.decisions.decide import decide
     from sizewise.decisions.decision import Decision
@@ -65,6 +66,7 @@ __all__ = [
     "SizeL1",
     "Tversky",
     "WeightSchedule",
+    "advise",
     "check",
     "components",
     "decide",
@@ -88,6 +90,7 @@ _HOMES = {
     "Loss": "criterion",
     "WeightSchedule": "criterion",
     "RegionStats": "stats",
+    "advise": "advice.advise",
     "check": "stats.kernels.label_errors",
     "decide": "decisions.decide",
     "fit_decision": "decisions.fit",

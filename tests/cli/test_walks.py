@@ -45,6 +45,7 @@ PAGES = {  # and what has to be there before the first line
     ),
     "docs/guides/choose-a-loss.md": (),
     "docs/guides/set-lambda.md": (),
+    "docs/guides/advise.md": ("compare --data my-data --losses CE,DiceCE --out study",),
     "docs/guides/small-structures.md": (
         "train --data my-data --out runs/rce",
         "predict runs/rce --data my-data --subset all",

@@ -10,6 +10,14 @@ COMPARE = "compare --data synthetic --losses CE,RCE --seeds 1 --out NEW --device
 EVALUATE = "evaluate --pred MAPS --target MAPS --out NEW"
 
 SENTENCES = {
+    "advice on a file": "advise FILE",
+    "advice on a name that is too long": "advise LONG",
+    "advice with a study that is a file": "advise DATA --evidence FILE",
+    "advice with a study that is data": "advise DATA --evidence DATA",
+    "advice with a study with a long name": "advise DATA --evidence LONG",
+    "advice with a split that is a folder": "advise DATA --split DATA",
+    "advice with a table that is no table": "advise DATA --classes-csv FILE",
+    "advice with two splits": "advise DATA --test-share 0.2 --folds 5",
     "an ignored value of 10 to the 30": f"{TRAIN} --ignore-index 1000000000000000000000000000000",
     "an ignored value of volumes far below 0": "train --data VOLUMES --out NEW --ignore-index -99999 --device cpu",
     "an ignored value of evaluate that is huge": f"{EVALUATE} --ignore-index 1000000000000000000000000000000",

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from sizewise.cli import (
+    advise,
     bench,
     compare,
     data,
@@ -21,6 +22,7 @@ from sizewise.cli import (
 from sizewise.cli.flags import speaks_in_flags
 
 COMMANDS = {
+    "advise": advise,
     "compare": compare,
     "data": data,
     "decide": decide,

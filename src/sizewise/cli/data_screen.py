@@ -190,5 +190,6 @@ def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, 
     print("All files are in order." if not warnings else f"No errors; {counted(len(_lines(warnings)), 'warning')}.")
     show_next(
         shlex.join(["sizewise", "train", "--data", path, *as_flags(options)]),
+        f"{shlex.join(['sizewise', 'advise', path, *as_flags(options)])}  # which loss, for regions like these",
         *([] if written else [f"sizewise data {shlex.quote(path)} --out DIR  # the plot, and sizes.csv"]),
     )

@@ -117,7 +117,7 @@ def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes 
         names = f"{_named(target_file, case)} has size {spatial}, its image {_named(image_file, case)} {shape}."
         found(names, target_file)
         return findings, None, image
-    size, strangers = _count(dataset, case, target)
+    size, strangers = count_sizes(dataset, case, target)
     if strangers:
         known = f"0 to {len(dataset.classes) - 1}"
         found(f"{_named(target_file, case)} has the class ids {strangers}, wanted {known}.", target_file)
@@ -128,8 +128,8 @@ def _check_case(dataset: Dataset, case: Case) -> tuple[list[Finding], CaseSizes 
     return findings, size, image
 
 
-def _count(dataset: Dataset, case: Case, target: np.ndarray) -> tuple[CaseSizes, str]:
-    """The sizes, and the class ids that the data set does not have."""
+def count_sizes(dataset: Dataset, case: Case, target: np.ndarray) -> tuple[CaseSizes, str]:
+    """The sizes of a case whose label map was read, and the class ids that the data set does not have."""
     if dataset.activation == "sigmoid":
         valid = target[0].size
         return CaseSizes(case.name, tuple(int(count) for count in target.reshape(len(target), -1).sum(1)), valid), ""

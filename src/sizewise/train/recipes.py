@@ -16,7 +16,6 @@
 
 from typing import Any
 
-from sizewise.checks import closest
 from sizewise.errors import BadInput
 
 Settings = dict[str, Any]
@@ -119,6 +118,8 @@ def recipe_settings(name: str) -> Settings:
     60
     """
     if name not in RECIPES:
+        from sizewise.checks import closest  # with torch, which the names of recipes do without
+
         known = ", ".join(RECIPES)
         raise BadInput(f"`recipe` must be one of {known}, got {name!r}.{closest(name, tuple(RECIPES))}")
     return dict(RECIPES[name])
