@@ -65,6 +65,7 @@ def write_tables(tables, name, plan, *, classes, data, cases=12, seed=0):
                 "100",
                 "20.0",
                 f"{1 + gain * 20 + luck:.3f}",
+                "0.7",
                 "abc",
                 "cpu",
             )

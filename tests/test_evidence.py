@@ -36,7 +36,7 @@ def finished_run(folder: Path, loss: str, seed: int, validation: list[float]) ->
         for epoch, score in enumerate(validation, start=1)
     ]
     write_history(folder / "history.csv", history)
-    (folder / "decision.json").write_text(json.dumps({"temperature": 1.5}))
+    (folder / "decision.json").write_text(json.dumps({"temperature": 0.7, "likelihood": 1.5}))
     versions = {"torch": "2.6", "monai": "1.5", "segmentation-models-pytorch": "0.5", "sizewise": "0.1"}
     (folder / "versions.json").write_text(json.dumps({"config_hash": "abc", "device": "cpu", **versions}))
     return folder
@@ -59,6 +59,7 @@ def test_tables_keep_every_finished_run_once(evidence, tmp_path, monkeypatch):
         "steps": "30",
         "train_seconds": "6.0",
         "temperature": "1.5",
+        "decided_at": "0.7",
         "settings": "abc",
         "machine": "device cpu; torch 2.6; monai 1.5; segmentation-models-pytorch 0.5; sizewise 0.1; commit 1234567",
     }

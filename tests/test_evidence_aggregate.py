@@ -31,7 +31,7 @@ def scripts(monkeypatch, tmp_path):
                 dict(
                     zip(
                         tables.RUN_HEAD,
-                        (loss, str(seed), f"0.8{seed}", "3", "150", "20.0", "1.2", "", "device GPU; torch"),
+                        (loss, str(seed), f"0.8{seed}", "3", "150", "20.0", "1.2", "0.7", "", "device GPU; torch"),
                         strict=True,
                     )
                 )

@@ -20,7 +20,9 @@ METRICS = ("dsc", "iou", "iou_pooled", "nsd", "size_error", "true_proportion")
 SIDES = ("component_recall", "component_precision")
 COMPONENTS = tuple(side + third for side in SIDES for third in ("", "_small", "_medium", "_large"))
 MANY_OBJECTS = ("dsb2018", "idrid", "drive")
-RUN_HEAD = ("loss", "seed", "validation_dsc", "epoch", "steps", "train_seconds", "temperature", "settings", "machine")
+# temperature makes the validation cases' probabilities fit; at the other one dice was decided
+TEMPERATURES = ("temperature", "decided_at")
+RUN_HEAD = ("loss", "seed", "validation_dsc", "epoch", "steps", "train_seconds", *TEMPERATURES, "settings", "machine")
 
 
 def scores_file(name: str) -> Path:
@@ -86,7 +88,7 @@ def summary(folder: Path) -> tuple[str, ...]:
     best = max((row for row in history if "val_dsc" in row), key=lambda row: row["val_dsc"])
     seconds = sum(row["train_seconds"] for row in history)
     decision = folder / "decision.json"
-    temperature = json.loads(decision.read_text()).get("temperature", "") if decision.exists() else ""
+    fitted = json.loads(decision.read_text()) if decision.exists() else {}
     steps = sum(row["steps"] for row in history)
     versions = json.loads((folder / "versions.json").read_text())
     kept = ("device", "torch", "monai", "segmentation-models-pytorch", "sizewise")
@@ -96,7 +98,8 @@ def summary(folder: Path) -> tuple[str, ...]:
         f"{best['epoch']:g}",
         f"{steps:g}",
         f"{seconds:.1f}",
-        str(temperature),
+        str(fitted.get("likelihood", "")),
+        str(fitted.get("temperature", "")),
         versions["config_hash"],
         machine,
     )

@@ -10,6 +10,7 @@ from sections.two_by_two import arm_means
 from sections.wording import NO_VALUE, difference, on_sets, points, table
 from sizewise.report.formatted_table import Cell, Table
 from sizewise.report.means import Mean
+from sizewise.report.verdict import listed
 
 LOSSES = ("CE", "DiceCE")
 COLUMNS = {
@@ -30,7 +31,24 @@ def decision_section(sets: tuple[EvidenceSet, ...], also: tuple[EvidenceSet, ...
                 f"- {loss}: {points(found)} DSC than by argmax, the mean of {of}; shown better {on_sets(better, of)}, "
                 f"worse {on_sets(worse, of)}. {_runs(sets, loss)}"
             )
-    return [*lines, "", *decision_table(sets, also)]
+    return [*lines, "", *decision_table(sets, also), *_older_rule(sets)]
+
+
+def _older_rule(sets: tuple[EvidenceSet, ...]) -> list[str]:
+    """Says where dice was decided at the likelihood's temperature, which is no longer how it is done."""
+    titles = [one.title for one in sets if any(_at_likelihood(run) for run in one.runs)]
+    if not titles:
+        return []
+    return [
+        f"On {listed(titles)} these labels were decided at the temperature that makes probabilities fit. Now runs "
+        "decide at the temperature, of eleven, whose decisions score best on validation, argmax among them: see "
+        "[Decide](guides/decide.md#fit-a-temperature-first). These rows wait for their repetition.",
+        "",
+    ]
+
+
+def _at_likelihood(run: Mapping[str, str]) -> bool:
+    return bool(run["decided_at"]) and run["decided_at"] == run["temperature"]
 
 
 def _runs(sets: tuple[EvidenceSet, ...], loss: str) -> str:
