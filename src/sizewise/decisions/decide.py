@@ -87,7 +87,7 @@ def decide(
         upsample=upsample,
         size=size,
     )
-    if isinstance(passes, KernelGiven) and metric in RATIOS:
+    if isinstance(passes, KernelGiven) and metric != "argmax":
         return passes.best(metric, prune, scope)
     return passes.label(find_rule(passes, metric, prune, scope))
 
