@@ -8,7 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from sizewise.decisions.kernels import state as places
-from sizewise.decisions.kernels.turns import DICE, IOU, NOTHING, NOTHING_SHIFTED, SIZE, decide_tiles
+from sizewise.decisions.kernels.turns import ALL, DICE, FIRST, IOU, LATER, NOTHING, NOTHING_SHIFTED, SIZE, decide_tiles
 from sizewise.decisions.rule import Rule
 from sizewise.decisions.search import REPEATS, UPDATES, UPDATES_OF_ONE_CLASS
 from sizewise.decisions.size_matching import CLOSE, DAMPING, MOST_STEP, PASSES
@@ -28,6 +28,12 @@ AIMS = {"dice": DICE, "iou": IOU, "size": SIZE}
 BITS_A_TURN = 4
 # Numbers of pixels that one thread counts fit in 16 bits.
 MOST_PIXELS_A_PROGRAM = 1 << 20
+# Of each tensor: images, channels, and the spatial axes.
+STRIDES = 2 + MAX_AXES
+# Of a multiprocessor.
+REGISTERS = 1 << 16
+# Programs that wait for each other should have more to do than that.
+FEWEST_TILES_TOGETHER = 2
 FIELDS, SECTIONS = places.FIELDS.value, places.SECTIONS.value
 
 
@@ -61,6 +67,7 @@ class KernelDecision:
         strides: list[int] = []
         for tensor, spatial in zip(tensors, layout.strides, strict=True):
             strides += [tensor.stride(0), tensor.stride(1) if tensor.shape[1] > 1 else 0, *padded(spatial)]
+        whole_strides = [stride for place, stride in enumerate(strides) if place % STRIDES < STRIDES - MAX_AXES]
         height = layout.sizes[-2] if len(layout.sizes) > 1 else 1
         depth = layout.sizes[0] if len(layout.sizes) == MAX_AXES else 1
         self.tail = (layout.sizes[-1], height, *strides, depth)
@@ -87,8 +94,11 @@ class KernelDecision:
             "TEMPERED": given.temperature != 1,
             "HAS_MASK": mask is not None,
             "EVEN": self.pixels % self.shape.block == 0,
+            "ALIGNED": all(number % 16 == 0 for number in (self.pixels, *whole_strides)),
             "DTYPE": tl.float64 if self.dtype == torch.float64 else tl.float32,
         }
+        self.registers = registers_a_thread(self.shape, values.dtype.itemsize)
+        self.together = self._programs_together() if values.is_cuda else 0
         self.launches: dict[tuple, Launch] = {}
 
     def best(self, given: Given, labels: Tensor, metric: str, prune: float, pooled: bool) -> None:
@@ -98,10 +108,17 @@ class KernelDecision:
         has_bound = prune > 0 and metric != "size"
         buffers = self._buffers(turns, pooled)
         tensors = self._tensors(given, labels, *buffers, prune, pooled)
+        options = (aim, pooled, has_bound, prune >= 0.5)
         with on_device_of(given.values):
             stream = cuda_stream(given.values.get_device())
+            if self.together:
+                try:
+                    self._launch(*options, 0, turns)(*tensors, stream=stream)
+                    return
+                except RuntimeError:  # the driver finds that so many programs do not run at the same time
+                    self.together = 0
             for turn in range(turns):
-                self._launch(aim, pooled, has_bound, prune >= 0.5, turn, turn + 1)(*tensors, stream=stream)
+                self._launch(*options, turn, turn + 1)(*tensors, stream=stream)
 
     def write(self, given: Given, labels: Tensor, rule: Rule) -> None:
         """Write the labels that a rule gives."""
@@ -159,6 +176,15 @@ class KernelDecision:
             rules[:, bound_at : bound_at + self.classes] = rule.bound
             rules[:, self.numbers_at + walled_at] = rule.bound.any(-1)
 
+    def _programs_together(self) -> int:
+        """How many programs a row can have if all of them run at the same time; 0 where that is not enough."""
+        resident = self.processors * min(32, REGISTERS // (32 * self.shape.warps * self.registers))
+        tiles = -(-self.pixels // self.shape.block)
+        wanted = min(resident // self.rows, -(-tiles // FEWEST_TILES_TOGETHER))
+        if wanted * MOST_PIXELS_A_PROGRAM < self.pixels:
+            return 0
+        return -(-tiles // -(-tiles // wanted))
+
     def _trials(self, aim: int) -> int:
         """How many rules are tried after argmax, at most."""
         if aim != SIZE.value:
@@ -197,20 +223,36 @@ class KernelDecision:
     ) -> Launch:
         key = (aim.value, pooled, has_bound, half_bound, begin, end)
         if key not in self.launches:
+            waits = end - begin > 1
             programs = programs_per_row(self.pixels, self.rows, self.shape, self.processors, FEWEST_TILES_A_PROGRAM)
-            programs = max(programs, -(-self.pixels // MOST_PIXELS_A_PROGRAM))
-            constants = {"AIM": aim.value, "WAITS": False, "TRIALS": self._trials(aim.value), **self.constants}
+            programs = self.together if waits else max(programs, -(-self.pixels // MOST_PIXELS_A_PROGRAM))
+            constants = {"AIM": aim.value, "WAITS": waits, "TRIALS": self._trials(aim.value), **self.constants}
+            single = aim.value in (NOTHING.value, NOTHING_SHIFTED.value)
+            constants["PHASES"] = (ALL if not single else FIRST if begin == 0 else LATER).value
             constants |= {"HAS_BOUND": has_bound, "HALF_BOUND": half_bound}
             constants["WIDE"] = self.furthest + self.shape.block * programs >= 1 << 31
             ordered = {name: constants[name] for name in decide_tiles.arg_names if name in constants}
             numbers = (self.pixels, programs, self.channels, self.rows, self._period(pooled), *self.tail, begin, end)
-            self.launches[key] = Launch(decide_tiles, self.rows * programs, self.shape.warps, numbers, ordered)
+            options: dict[str, Any] = {"maxnreg": self.registers} if self.device.type == "cuda" else {}
+            if waits:
+                options["launch_cooperative_grid"] = True
+            self.launches[key] = Launch(
+                decide_tiles, self.rows * programs, self.shape.warps, numbers, ordered, **options
+            )
         return self.launches[key]
 
 
 def decision_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
-    """Block sizes of the kernel."""
-    return forward_shape(classes, classes_last, itemsize)
+    """Block sizes of the kernel: those of the forward pass, but not more than two pixels in a thread of many classes."""
+    shape = forward_shape(classes, classes_last, itemsize)
+    if shape.chunk == 1 and shape.vector == 4 and classes > 8:
+        return shape._replace(vector=2, block=64)
+    return shape
+
+
+def registers_a_thread(shape: Shape, itemsize: int) -> int:
+    """What the compiler may use: fewer let more programs run at the same time, and hide how long memory takes."""
+    return min(255 if itemsize == 8 else 128, REGISTERS // (32 * shape.warps)) // 8 * 8
 
 
 def kernel_decision(given: Given, labels: Tensor) -> KernelDecision:

@@ -61,6 +61,10 @@ IOU = tl.constexpr(1)
 SIZE = tl.constexpr(2)
 NOTHING = tl.constexpr(3)  # a single pass, by a rule that is given
 NOTHING_SHIFTED = tl.constexpr(4)
+# Which turns there are.
+ALL = tl.constexpr(0)
+FIRST = tl.constexpr(1)
+LATER = tl.constexpr(2)
 
 
 @triton.jit
@@ -70,7 +74,21 @@ def tile_number(place, part, programs, tiles, BACKWARDS):
     return part + tl.where(BACKWARDS, own - 1 - place, place) * programs
 
 
-@triton.jit(do_not_specialize=["begin", "end"])
+# A new size of image is no reason to compile: what the kernel need know of a number is in ALIGNED, EVEN and WIDE, but for
+# neighbours in memory, whose distance is 1.
+SIZES = (
+    *("pixels", "programs", "channels", "rows", "row_period", "width", "height", "depth", "begin", "end"),
+    *(f"{tensor}_{stride}" for tensor in "zms" for stride in ("image", "channel", "outer", "middle")),
+)
+
+
+@triton.jit
+def sixteens(number, ALIGNED: tl.constexpr):
+    """The number itself, which the compiler then knows to be a multiple of 16."""
+    return (number // 16) * 16 if ALIGNED else number
+
+
+@triton.jit(do_not_specialize=SIZES)
 def decide_tiles(
     values,
     mask,
@@ -106,6 +124,7 @@ def decide_tiles(
     begin,
     end,
     AIM: tl.constexpr,
+    PHASES: tl.constexpr,
     WAITS: tl.constexpr,
     RULE: tl.constexpr,
     ONE_CLASS: tl.constexpr,
@@ -130,6 +149,7 @@ def decide_tiles(
     HAS_BOUND: tl.constexpr,
     HALF_BOUND: tl.constexpr,
     EVEN: tl.constexpr,
+    ALIGNED: tl.constexpr,
     WIDE: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
@@ -139,8 +159,12 @@ def decide_tiles(
     0 at first, (turns, scope, FIELDS, KB), and so are ``tickets``, (turns + 1, scope): how many programs have come
     to the end of a turn, and in the last line how many turns are done. ``settings`` are 1/T, the limit below which a
     class is bound, and the number that stands for 1 in ``sums``. HALF_BOUND: that limit is at least ½, so that a class
-    above it is the likeliest.
+    above it is the likeliest. PHASES says which code is needed: that of turn 0, of the others, or of all.
     """
+    pixels = sixteens(pixels, ALIGNED)
+    z_image, z_channel = sixteens(z_image, ALIGNED), sixteens(z_channel, ALIGNED)
+    m_image, m_channel = sixteens(m_image, ALIGNED), sixteens(m_channel, ALIGNED)
+    s_image, s_channel = sixteens(s_image, ALIGNED), sixteens(s_channel, ALIGNED)
     program = tl.program_id(0)
     row = program // programs
     part = program % programs
@@ -171,215 +195,241 @@ def decide_tiles(
     done = tickets + tl.full([], end, tl.int64) * row_period + scope
     turn = tl.full([], begin, tl.int32)
 
-    if begin == 0:
-        counts = no_counts(K, CHUNK, PARTS)
-        insides = no_sums(0 if SHIFTED else CHUNKS, CHUNK, PARTS, DTYPE)
-        expected = no_sums(CHUNKS, CHUNK, PARTS, DTYPE)
-        likely = tl.zeros([1, BLOCK], tl.int32)  # a bit for each class that is above the limit somewhere
-        highest_p = no_sums(CHUNKS if HAS_BOUND and CHUNK > 1 else 0, CHUNK, BLOCK, DTYPE)
-        for place in range(tl.cdiv(tiles - part, programs)):
-            pixel = tile_number(place, part, programs, tiles, False) * BLOCK + tl.arange(0, BLOCK)[None, :]
-            inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
-            z, valid = read_tile(
-                pixel,
-                inside,
-                z_start,
-                m_start,
-                table,
-                width,
-                height,
-                depth,
-                z_channel,
-                z_strides,
-                m_strides,
-                K,
-                CHUNK,
-                AXES,
-                UPSAMPLED,
-                CORNERS,
-                SIGMOID,
-                PROBABILITIES,
-                PROBABILITIES and TEMPERED,
-                HAS_MASK,
-                DTYPE,
-            )
-            label, highest = first_largest(z, K, CHUNK, BACKGROUND)
-            e, total = powers(z, highest, scale, CHUNK, PLAIN)
-            inverse = tl.where(valid & (total == total), 1.0 / total, 0.0)
-            label = tl.where(valid, label, -1)
-            if PLAIN:
-                top = tl.where(valid, highest, 0.0)
-            else:
-                top = power_of(highest, highest * scale, highest, scale) * inverse
-            counts, insides = add_chosen(counts, insides, label, top, K, CHUNK, VECTOR)
-            expected = add_shares(expected, e, inverse, VECTOR)
-            if HAS_BOUND:
-                if CHUNK > 1:
-                    higher = ()
-                    for c in tl.static_range(CHUNKS):
-                        higher = higher + (tl.maximum(highest_p[c], e[c] * inverse),)
-                    highest_p = higher
-                elif HALF_BOUND:
-                    likely = tl.where(top > limit, likely | (1 << tl.maximum(label, 0)), likely)
-                else:
-                    for c in tl.static_range(CHUNKS):
-                        likely = set_bit(likely, e[c] * inverse > limit, c)
-        own = sums + scope * FIELDS * KB
-        if HAS_BOUND and CHUNK == 1:
-            bits = tl.reduce(likely, 1, either)
-        for c in tl.static_range(CHUNKS):
-            classes = c * CHUNK + tl.arange(0, CHUNK)
-            known = classes < K
-            tl.atomic_add(own + classes, count_of(counts, c, CHUNK), mask=known, sem="relaxed")
-            if not SHIFTED:
-                hand_on(own + KB + classes, tl.sum(insides[c], axis=1).to(tl.float64), unit, known)
-            hand_on(own + 2 * KB + classes, tl.sum(expected[c], axis=1).to(tl.float64), unit, known)
-            if HAS_BOUND:
-                if CHUNK == 1:
-                    above = ((bits >> c) & 1).to(tl.int64)
-                else:
-                    above = (tl.max(highest_p[c], axis=1) > limit).to(tl.int64)
-                tl.atomic_add(own + 3 * KB + classes, above, mask=known, sem="relaxed")
-        if SEARCHES:
-            tl.debug_barrier()
-            if tl.atomic_add(tickets + scope, 1, sem="acq_rel") == members - 1:
-                if AIM == SIZE and K == 2:
-                    cut_sections(state, own, unit, turn, True, TRIALS, K, KB, DTYPE)
-                elif AIM == SIZE:
-                    step_shifts(state, own, unit, turn, True, CLOSE, DAMPING, MOST_STEP, TRIALS, K, KB)
-                else:
-                    update_rule(
-                        state, own, unit, turn, True, AIM == DICE, ONE_CLASS, UPDATES, TRIALS, HAS_BOUND, BACKGROUND, K, KB
-                    )
-                if WAITS:
-                    tl.debug_barrier()
-                    tl.atomic_xchg(done, 1, sem="release")
-        turn += 1
-
-    live = turn < end
-    while live:
-        if WAITS:
-            while tl.load(done, volatile=True) < turn:
-                pass
-            tl.atomic_add(done, 0, sem="acquire")  # what comes next in the program comes later
-        going = tl.load(numbers + GOING, cache_modifier=".cg") > 0
-        ended = tl.load(numbers + ENDED, cache_modifier=".cg")
-        written = tl.load(numbers + WRITTEN, cache_modifier=".cg") > 0
-        last = tl.load(numbers + RAISED, cache_modifier=".cg") >= UPDATES - 1
-        shows = going == 0
-        if SEARCHES and not SHIFTED:  # the labels of the last trial are the final ones, if it is the best
-            shows = shows | last
-        shown_until = tl.where(shows, pixels, 0)
-        here = tl.where(going | ((written == 0) & (ended + 1 == turn)), tl.cdiv(tiles - part, programs), 0)
-        rule = state + tl.where(going, 0, BEST * K)
-        back = turn % 2 == 1
-        if SECTIONED:
-            thresholds = load_rule(numbers + THRESHOLDS, SECTIONS, 1, DTYPE)
-            final = -tl.load(state + (BEST + GAIN) * K + 1, cache_modifier=".cg").to(DTYPE)
-            counts = no_sums(SECTIONS - 1, 1, PARTS, tl.int32)
-        else:
-            gain = load_rule(rule + GAIN * K, K, CHUNK, DTYPE)
+    if PHASES != LATER:
+        if begin == 0:
             counts = no_counts(K, CHUNK, PARTS)
-        insides = no_sums(0 if SHIFTED else CHUNKS, CHUNK, PARTS, DTYPE)
-        if not SHIFTED:
-            wall = load_rule(rule + WALL * K, K, CHUNK, DTYPE)
-            walled = tl.load(numbers + tl.where(going, WALLED, BEST_WALLED), cache_modifier=".cg") > 0
-        for place in range(here):
-            pixel = tile_number(place, part, programs, tiles, back) * BLOCK + tl.arange(0, BLOCK)[None, :]
-            inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
-            z, valid = read_tile(
-                pixel,
-                inside,
-                z_start,
-                m_start,
-                table,
-                width,
-                height,
-                depth,
-                z_channel,
-                z_strides,
-                m_strides,
-                K,
-                CHUNK,
-                AXES,
-                UPSAMPLED,
-                CORNERS,
-                SIGMOID,
-                PROBABILITIES,
-                PROBABILITIES and (SHIFTED or TEMPERED),
-                HAS_MASK,
-                DTYPE,
-            )
-            if SECTIONED:
-                difference = (z[1] - z[0]) * inverse_temperature
-                label = ((difference >= final) if BACKGROUND == 1 else (difference > final)).to(tl.int32)
-                apart = pieces(difference, VECTOR)
-                counted = pieces(valid.to(tl.int32), VECTOR)
-                new_counts = ()
-                for m in tl.static_range(SECTIONS - 1):
-                    count = counts[m]
-                    for v in tl.static_range(VECTOR):
-                        above = apart[v] >= thresholds[m + 1] if BACKGROUND == 1 else apart[v] > thresholds[m + 1]
-                        count = tl.where(above, count + counted[v], count)
-                    new_counts = new_counts + (count,)
-                counts = new_counts
-            else:
-                highest = largest_of(z, CHUNK)
-                if SHIFTED:
-                    label = shifted_label(z, highest, inverse_temperature, gain, K, CHUNK, BACKGROUND)
-                    value = highest
+            insides = no_sums(0 if SHIFTED else CHUNKS, CHUNK, PARTS, DTYPE)
+            expected = no_sums(CHUNKS, CHUNK, PARTS, DTYPE)
+            likely = tl.zeros([1, BLOCK], tl.int32)  # a bit for each class that is above the limit somewhere
+            highest_p = no_sums(CHUNKS if HAS_BOUND and CHUNK > 1 else 0, CHUNK, BLOCK, DTYPE)
+            for place in range(tl.cdiv(tiles - part, programs)):
+                pixel = tile_number(place, part, programs, tiles, False) * BLOCK + tl.arange(0, BLOCK)[None, :]
+                inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
+                z, valid = read_tile(
+                    pixel,
+                    inside,
+                    z_start,
+                    m_start,
+                    table,
+                    width,
+                    height,
+                    depth,
+                    z_channel,
+                    z_strides,
+                    m_strides,
+                    K,
+                    CHUNK,
+                    AXES,
+                    UPSAMPLED,
+                    CORNERS,
+                    SIGMOID,
+                    PROBABILITIES,
+                    PROBABILITIES and TEMPERED,
+                    HAS_MASK,
+                    DTYPE,
+                )
+                label, highest = first_largest(z, K, CHUNK, BACKGROUND)
+                e, total = powers(z, highest, scale, CHUNK, PLAIN)
+                inverse = tl.where(valid & (total == total), 1.0 / total, 0.0)
+                label = tl.where(valid, label, -1)
+                if PLAIN:
+                    top = tl.where(valid, highest, 0.0)
                 else:
-                    e, total = powers(z, highest, scale, CHUNK, PLAIN)
-                    label, best, value = ruled(e, total, gain, wall, K, CHUNK, BACKGROUND)
-                    if HAS_BOUND:
-                        if walled:
-                            label, value = freed(
-                                label,
-                                best,
-                                value,
-                                e,
-                                total,
-                                valid,
-                                rule + GAIN * K,
-                                rule + OFFSET * K,
-                                state + BOUND * K,
-                                K,
-                                CHUNK,
-                                BACKGROUND,
-                                DTYPE,
-                            )
-                    value = tl.where(total == total, value / total, 0.0)
-                counts, insides = add_chosen(counts, insides, tl.where(valid, label, -1), value, K, CHUNK, VECTOR)
-            shown = tl.where(valid, label, BACKGROUND if BACKGROUND >= 0 else 0)
-            s_offsets = pixel_offsets(pixel, width, height, s_outer, s_middle, s_inner, AXES)
-            tl.store(s_start + s_offsets, shown.to(labels.dtype.element_ty), mask=inside & (pixel < shown_until))
-
-        if going:
-            own = sums + turn * per_turn + scope * FIELDS * KB
-            if SECTIONED:
-                for m in tl.static_range(SECTIONS - 1):
-                    found = tl.sum(counts[m], axis=1).to(tl.int64)
-                    tl.atomic_add(own + m + 1 + tl.arange(0, 1), found, sem="relaxed")
-            else:
-                for c in tl.static_range(CHUNKS):
-                    classes = c * CHUNK + tl.arange(0, CHUNK)
-                    known = classes < K
-                    tl.atomic_add(own + classes, count_of(counts, c, CHUNK), mask=known, sem="relaxed")
-                    if not SHIFTED:
-                        hand_on(own + KB + classes, tl.sum(insides[c], axis=1).to(tl.float64), unit, known)
+                    top = power_of(highest, highest * scale, highest, scale) * inverse
+                counts, insides = add_chosen(counts, insides, label, top, K, CHUNK, VECTOR)
+                expected = add_shares(expected, e, inverse, VECTOR)
+                if HAS_BOUND:
+                    if CHUNK > 1:
+                        higher = ()
+                        for c in tl.static_range(CHUNKS):
+                            higher = higher + (tl.maximum(highest_p[c], e[c] * inverse),)
+                        highest_p = higher
+                    elif HALF_BOUND:
+                        likely = tl.where(top > limit, likely | (1 << tl.maximum(label, 0)), likely)
+                    else:
+                        for c in tl.static_range(CHUNKS):
+                            likely = set_bit(likely, e[c] * inverse > limit, c)
+            own = sums + scope * FIELDS * KB
+            if HAS_BOUND and CHUNK == 1:
+                bits = tl.reduce(likely, 1, either)
+            for c in tl.static_range(CHUNKS):
+                classes = c * CHUNK + tl.arange(0, CHUNK)
+                known = classes < K
+                tl.atomic_add(own + classes, count_of(counts, c, CHUNK), mask=known, sem="relaxed")
+                if not SHIFTED:
+                    hand_on(own + KB + classes, tl.sum(insides[c], axis=1).to(tl.float64), unit, known)
+                hand_on(own + 2 * KB + classes, tl.sum(expected[c], axis=1).to(tl.float64), unit, known)
+                if HAS_BOUND:
+                    if CHUNK == 1:
+                        above = ((bits >> c) & 1).to(tl.int64)
+                    else:
+                        above = (tl.max(highest_p[c], axis=1) > limit).to(tl.int64)
+                    tl.atomic_add(own + 3 * KB + classes, above, mask=known, sem="relaxed")
             if SEARCHES:
                 tl.debug_barrier()
-                if tl.atomic_add(tickets + turn.to(tl.int64) * row_period + scope, 1, sem="acq_rel") == members - 1:
+                if tl.atomic_add(tickets + scope, 1, sem="acq_rel") == members - 1:
                     if AIM == SIZE and K == 2:
-                        cut_sections(state, own, unit, turn, False, TRIALS, K, KB, DTYPE)
+                        cut_sections(state, own, unit, turn, True, TRIALS, K, KB, DTYPE)
                     elif AIM == SIZE:
-                        step_shifts(state, own, unit, turn, False, CLOSE, DAMPING, MOST_STEP, TRIALS, K, KB)
+                        step_shifts(state, own, unit, turn, True, CLOSE, DAMPING, MOST_STEP, TRIALS, K, KB)
                     else:
                         update_rule(
-                            state, own, unit, turn, False, AIM == DICE, ONE_CLASS, UPDATES, TRIALS, HAS_BOUND, BACKGROUND, K, KB
+                            state,
+                            own,
+                            unit,
+                            turn,
+                            True,
+                            AIM == DICE,
+                            ONE_CLASS,
+                            UPDATES,
+                            TRIALS,
+                            HAS_BOUND,
+                            BACKGROUND,
+                            K,
+                            KB,
                         )
                     if WAITS:
                         tl.debug_barrier()
-                        tl.atomic_xchg(done, turn + 1, sem="release")
-        turn += 1
-        live = going & (turn < end)
+                        tl.atomic_xchg(done, 1, sem="release")
+            turn += 1
+
+    if PHASES != FIRST:
+        live = turn < end
+        while live:
+            if WAITS:
+                while tl.load(done, volatile=True) < turn:
+                    pass
+                tl.atomic_add(done, 0, sem="acquire")  # what comes next in the program comes later
+            going = tl.load(numbers + GOING, cache_modifier=".cg") > 0
+            ended = tl.load(numbers + ENDED, cache_modifier=".cg")
+            written = tl.load(numbers + WRITTEN, cache_modifier=".cg") > 0
+            last = tl.load(numbers + RAISED, cache_modifier=".cg") >= UPDATES - 1
+            shows = going == 0
+            if SEARCHES and not SHIFTED:  # the labels of the last trial are the final ones, if it is the best
+                shows = shows | last
+            shown_until = tl.where(shows, pixels, 0)
+            here = tl.where(going | ((written == 0) & (ended + 1 == turn)), tl.cdiv(tiles - part, programs), 0)
+            rule = state + tl.where(going, 0, BEST * K)
+            back = turn % 2 == 1
+            if SECTIONED:
+                thresholds = load_rule(numbers + THRESHOLDS, SECTIONS, 1, DTYPE)
+                final = -tl.load(state + (BEST + GAIN) * K + 1, cache_modifier=".cg").to(DTYPE)
+                counts = no_sums(SECTIONS - 1, 1, PARTS, tl.int32)
+            else:
+                gain = load_rule(rule + GAIN * K, K, CHUNK, DTYPE)
+                counts = no_counts(K, CHUNK, PARTS)
+            insides = no_sums(0 if SHIFTED else CHUNKS, CHUNK, PARTS, DTYPE)
+            if not SHIFTED:
+                wall = load_rule(rule + WALL * K, K, CHUNK, DTYPE)
+                walled = tl.load(numbers + tl.where(going, WALLED, BEST_WALLED), cache_modifier=".cg") > 0
+            for place in range(here):
+                pixel = tile_number(place, part, programs, tiles, back) * BLOCK + tl.arange(0, BLOCK)[None, :]
+                inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
+                z, valid = read_tile(
+                    pixel,
+                    inside,
+                    z_start,
+                    m_start,
+                    table,
+                    width,
+                    height,
+                    depth,
+                    z_channel,
+                    z_strides,
+                    m_strides,
+                    K,
+                    CHUNK,
+                    AXES,
+                    UPSAMPLED,
+                    CORNERS,
+                    SIGMOID,
+                    PROBABILITIES,
+                    PROBABILITIES and (SHIFTED or TEMPERED),
+                    HAS_MASK,
+                    DTYPE,
+                )
+                if SECTIONED:
+                    difference = (z[1] - z[0]) * inverse_temperature
+                    label = ((difference >= final) if BACKGROUND == 1 else (difference > final)).to(tl.int32)
+                    apart = pieces(difference, VECTOR)
+                    counted = pieces(valid.to(tl.int32), VECTOR)
+                    new_counts = ()
+                    for m in tl.static_range(SECTIONS - 1):
+                        count = counts[m]
+                        for v in tl.static_range(VECTOR):
+                            above = apart[v] >= thresholds[m + 1] if BACKGROUND == 1 else apart[v] > thresholds[m + 1]
+                            count = tl.where(above, count + counted[v], count)
+                        new_counts = new_counts + (count,)
+                    counts = new_counts
+                else:
+                    highest = largest_of(z, CHUNK)
+                    if SHIFTED:
+                        label = shifted_label(z, highest, inverse_temperature, gain, K, CHUNK, BACKGROUND)
+                        value = highest
+                    else:
+                        e, total = powers(z, highest, scale, CHUNK, PLAIN)
+                        label, best, value = ruled(e, total, gain, wall, K, CHUNK, BACKGROUND)
+                        if HAS_BOUND:
+                            if walled:
+                                label, value = freed(
+                                    label,
+                                    best,
+                                    value,
+                                    e,
+                                    total,
+                                    valid,
+                                    rule + GAIN * K,
+                                    rule + OFFSET * K,
+                                    state + BOUND * K,
+                                    K,
+                                    CHUNK,
+                                    BACKGROUND,
+                                    DTYPE,
+                                )
+                        value = tl.where(total == total, value / total, 0.0)
+                    counts, insides = add_chosen(counts, insides, tl.where(valid, label, -1), value, K, CHUNK, VECTOR)
+                shown = tl.where(valid, label, BACKGROUND if BACKGROUND >= 0 else 0)
+                s_offsets = pixel_offsets(pixel, width, height, s_outer, s_middle, s_inner, AXES)
+                tl.store(s_start + s_offsets, shown.to(labels.dtype.element_ty), mask=inside & (pixel < shown_until))
+
+            if going:
+                own = sums + turn * per_turn + scope * FIELDS * KB
+                if SECTIONED:
+                    for m in tl.static_range(SECTIONS - 1):
+                        found = tl.sum(counts[m], axis=1).to(tl.int64)
+                        tl.atomic_add(own + m + 1 + tl.arange(0, 1), found, sem="relaxed")
+                else:
+                    for c in tl.static_range(CHUNKS):
+                        classes = c * CHUNK + tl.arange(0, CHUNK)
+                        known = classes < K
+                        tl.atomic_add(own + classes, count_of(counts, c, CHUNK), mask=known, sem="relaxed")
+                        if not SHIFTED:
+                            hand_on(own + KB + classes, tl.sum(insides[c], axis=1).to(tl.float64), unit, known)
+                if SEARCHES:
+                    tl.debug_barrier()
+                    if tl.atomic_add(tickets + turn.to(tl.int64) * row_period + scope, 1, sem="acq_rel") == members - 1:
+                        if AIM == SIZE and K == 2:
+                            cut_sections(state, own, unit, turn, False, TRIALS, K, KB, DTYPE)
+                        elif AIM == SIZE:
+                            step_shifts(state, own, unit, turn, False, CLOSE, DAMPING, MOST_STEP, TRIALS, K, KB)
+                        else:
+                            update_rule(
+                                state,
+                                own,
+                                unit,
+                                turn,
+                                False,
+                                AIM == DICE,
+                                ONE_CLASS,
+                                UPDATES,
+                                TRIALS,
+                                HAS_BOUND,
+                                BACKGROUND,
+                                K,
+                                KB,
+                            )
+                        if WAITS:
+                            tl.debug_barrier()
+                            tl.atomic_xchg(done, turn + 1, sem="release")
+            turn += 1
+            live = going & (turn < end)
