@@ -16,9 +16,9 @@ from sizewise.stats.kernels.layout import joint_layout
 from sizewise.stats.kernels.passes import form_of, on_device_of, prepared
 from sizewise.stats.kernels.shapes import MOST_UNROLLED, Shape
 
-# Not tuned yet: a tile is a stretch of a row, long enough to share the cost of each cell that it meets.
-SUMS_SHAPE = Shape(1, 512, 4, 1, 8)
-GRADIENT_SHAPE = Shape(1, 256, 4, 1, 8)
+# A warp exchanges values among its threads without waiting for others.
+SUMS_SHAPE = Shape(1, 32, 1, 1, 16)
+GRADIENT_SHAPE = Shape(1, 128, 1, 4, 32)
 
 
 def takes(logits: Tensor, maps: Tensor, classes: Sequence[int], sigmoid: bool, kinds: Sequence[int]) -> bool:
