@@ -18,7 +18,8 @@ from sizewise.criterion.fused.mirror import Mirror
 from sizewise.criterion.fused.trace import trace
 from sizewise.criterion.fused.verify import agrees
 from sizewise.criterion.fused.write import NAME, Writer
-from sizewise.stats.fields import Field
+from sizewise.stats.cell_sums import LOSS_BITS, SHARE_BITS
+from sizewise.stats.fields import Field, Kind
 from sizewise.stats.kernels.launch import Launch
 from sizewise.stats.kernels.shapes import power_of_two
 
@@ -32,9 +33,9 @@ class FormulaKernel:
     """The formula of one criterion for K classes, and for one image or any larger number of them.
 
     It gives L, and one tensor of all that is kept: the coefficients ∂term/∂field as (planes, N, K), of which ``planes``
-    says the term and the place of the field; those of the sums of cells as (planes, N, M, K), see ``cell_planes``;
-    ∂L/∂term of each term; and each term's value. L, values and coefficients are multiplied by a scale, a number in a
-    tensor.
+    says the term and the place of the field; ∂L/∂term of each term; and each term's value. With terms per component it
+    also gives the coefficients of the sums of cells, (planes, N · M, K), see ``cell_planes``. L, values and
+    coefficients are multiplied by a scale, a number in a tensor.
 
     Raises:
         Unsupported: for formulas that are left to torch.
@@ -56,12 +57,11 @@ class FormulaKernel:
         found = trace(
             criterion, fields, like, one_image=one_image, has_truth=has_truth, cell_fields=cell_fields
         )
-        self.cell_fields = cell_fields
-        writer = Writer(found, len(fields), self.classes, self.sigmoid)
+        self.units = [unit_of(field) for field in cell_fields]
+        writer = Writer(found, len(fields), self.classes, self.sigmoid, self.units)
         self.terms, self.planes = len(found.values), tuple(writer.planes)
         self.cell_planes = tuple(writer.cell_planes)
         self.kept_per_image = len(self.planes) * self.classes * self.regions
-        self.kept_per_cell = len(self.cell_planes) * self.classes * self.regions
         self.source = writer.source()
         self.mirrors = [Mirror(one, like.device) for _, one in found.buffers if is_elsewhere(one, like.device)]
         copies = {id(mirror.original): mirror.copy for mirror in self.mirrors}
@@ -70,9 +70,16 @@ class FormulaKernel:
         self.launches: dict[tuple[int, int], Launch] = {}
         self.verified = False
 
-    def agrees_with(self, criterion: Criterion, fields: tuple[Field, ...], like: Tensor, has_truth: bool) -> bool:
+    def agrees_with(
+        self,
+        criterion: Criterion,
+        fields: tuple[Field, ...],
+        like: Tensor,
+        has_truth: bool,
+        cell_fields: tuple[Field, ...] = (),
+    ) -> bool:
         """Whether it gives what the torch code gives; compared once, with a warning where it does not."""
-        if not self.verified and not agrees(self, criterion, fields, like, has_truth):
+        if not self.verified and not agrees(self, criterion, fields, like, has_truth, cell_fields):
             warnings.warn(
                 f"sizewise: {criterion.label} runs as single torch operations: its kernel gave another value than its "
                 f"torch code. Please report this, with {criterion!r}.",
@@ -113,28 +120,27 @@ class FormulaKernel:
         scale: Tensor,
         launch: Launch,
         stream: int | None = None,
-        cells: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """L, and what is kept."""
+        table: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """L, what is kept, and what is kept of cells, whose sums are a ``table`` of integers."""
         for mirror in self.mirrors:
             mirror.refresh()
         total = sums.new_empty(())
-        rows = 0 if cells is None else cells.shape[1]
-        kept = sums.new_empty(self.kept_per_image * sums.shape[1] + self.kept_per_cell * rows + 2 * self.terms)
-        others = (sums if one is None else one for one in (truth, cells))
-        launch(sums, *others, total, kept, scale, *self.inputs, stream=stream)
-        return total, kept
+        kept = sums.new_empty(self.kept_per_image * sums.shape[1] + 2 * self.terms)
+        on_cells = kept if table is None else sums.new_empty((len(self.cell_planes), *table.shape[1:]))
+        given = (sums if one is None else one for one in (truth, table))
+        launch(sums, *given, total, kept, on_cells, scale, *self.inputs, stream=stream)
+        return total, kept, on_cells
 
     def parts(self, kept: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
         """What is kept, apart: coefficients as (planes, *shape), ∂L/∂term, and values."""
         planes, factors, values = kept.tensor_split([len(kept) - 2 * self.terms, len(kept) - self.terms])
-        own = self.kept_per_image * shape[0]
-        return planes[:own].view(len(self.planes), *shape), factors, values
+        return planes.view(len(self.planes), *shape), factors, values
 
-    def cell_parts(self, kept: Tensor, shape: Sequence[int]) -> Tensor:
-        """The coefficients of the sums of cells, as (planes, *shape)."""
-        end = len(kept) - 2 * self.terms
-        return kept[end - self.kept_per_cell * shape[0] : end].view(len(self.cell_planes), *shape)
+
+def unit_of(field: Field) -> float:
+    """What 1 stands for in the integers that are sums of cells."""
+    return 2.0 ** -(LOSS_BITS if field.kind == Kind.FOCAL else SHARE_BITS)
 
 
 def is_elsewhere(tensor: Tensor, device: torch.device) -> bool:

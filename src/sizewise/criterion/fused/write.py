@@ -38,12 +38,14 @@ class Writer:
 
     Attributes:
         planes: for each plane of coefficients that the kernel writes, its term and the place of its field.
-        cell_planes: the same for those of the sums of cells, which come after the others.
+        cell_planes: the same for those of the sums of cells.
     """
 
-    def __init__(self, trace: Trace, fields: int, classes: int, sigmoid: bool) -> None:
+    def __init__(
+        self, trace: Trace, fields: int, classes: int, sigmoid: bool, units: Sequence[float] = ()
+    ) -> None:
         self.trace, self.fields, self.classes, self.sigmoid = trace, fields, classes, sigmoid
-        self.cell_fields = 0 if trace.cells is None else int(trace.cells.meta["val"].shape[0])
+        self.units, self.cell_fields = units, len(units)  # what 1 stands for in the sums of each field of cells
         self.lines: list[str] = []
         self.known: dict[fx.Node, Any] = {}
         self.pieces: dict[tuple[str, str, int], str] = {}
@@ -71,7 +73,7 @@ class Writer:
                 needed.update(VARIABLE.findall(line if line.startswith("tl.store") else expression))
                 kept.append(line)
         inputs = [f"input_{place}" for place in range(len(self.trace.buffers))]
-        head = HEAD.format(name=NAME, arguments=", ".join(["sums", "truth", "cells", "total", "kept", "scale", *inputs]))
+        head = HEAD.format(name=NAME, arguments=", ".join(["sums", "truth", "cells", "total", "kept", "cell_kept", "scale", *inputs]))
         return head + "".join(f"    {line}\n" for line in reversed(kept))
 
     def add(self, expression: str) -> str:
@@ -213,13 +215,14 @@ class Writer:
         return Value("", (), "float", planes=tuple(values))
 
     def _cells(self, node: fx.Node) -> Value:
-        """The sums of cells, (fields, N, M, K)."""
+        """The sums of cells, (fields, N, M, K), from integers, and behind them how many pixels were no numbers."""
         planes, *shape = node.meta["val"].shape
         dims = tuple(Dim(self.size(size), axis if size != 1 else "") for size, axis in zip(shape, AXES, strict=False))
+        strange = self.add(f"tl.load(cells + {planes} * cell_plane + cell_place, mask=cell_inside, other=0) != 0")
         values = []
-        for place in range(planes):
-            code = f"tl.load(cells + {place} * cell_plane + cell_place, mask=cell_inside, other=1.0).to(tl.float64)"
-            values.append(Value(self.add(code), dims, "float"))
+        for place, unit in enumerate(self.units):
+            code = f"tl.load(cells + {place} * cell_plane + cell_place, mask=cell_inside, other=0).to(tl.float64)"
+            values.append(Value(self.add(f'tl.where({strange}, float("nan"), {code} * {unit!r})'), dims, "float"))
         return Value("", (), "float", planes=tuple(values))
 
     def _buffer(self, place: int, node: fx.Node, tensor: Tensor) -> Value:
@@ -250,8 +253,7 @@ class Writer:
         self._store_planes(trace.cell_coefficients, self.cell_planes, "cell_", scale)
         factors = [self.value(0.0 if one is None else one).code for one in trace.factors]
         total, *values = (f"{self.value(one).code} * {scale}" for one in (trace.total, *trace.values))
-        end = f"kept + {len(self.planes)} * plane + {len(self.cell_planes)} * cell_plane"
-        numbers = [f"{end} + {place}" for place in range(len(factors) + len(values))]
+        numbers = [f"kept + {len(self.planes)} * plane + {place}" for place in range(len(factors) + len(values))]
         for where, code in zip(["total", *numbers], [total, *factors, *values], strict=True):
             self.lines.append(f"tl.store({where} + one, (one + {code}).to(kept.dtype.element_ty))")
 
@@ -259,7 +261,6 @@ class Writer:
         self, nodes: Sequence[fx.Node | None], planes: list[tuple[int, int]], prefix: str, scale: str
     ) -> None:
         """∂term/∂sums, a plane for each that is not 0."""
-        before = f"{len(self.planes)} * plane + " if prefix else ""
         block = "[NB, MB, KB, R]" if prefix else "[NB, 1, KB, R]"
         for term, node in enumerate(nodes):
             if node is None:
@@ -271,7 +272,7 @@ class Writer:
                 if plane.constant == 0:
                     continue
                 code = f"(({plane.code}) * {scale} + tl.zeros({block}, tl.float64)).to(kept.dtype.element_ty)"
-                where = f"kept + {before}{len(planes)} * {prefix}plane + {prefix}place"
+                where = f"{prefix}kept + {len(planes)} * {prefix}plane + {prefix}place"
                 self.lines.append(f"tl.store({where}, {code}, mask={prefix}inside)")
                 planes.append((term, field))
 
