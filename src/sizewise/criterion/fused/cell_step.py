@@ -1,4 +1,4 @@
-"""The step on a GPU with terms per component: the launches of a step, one more for the cells, and one gradient for both.
+"""The step on a GPU with terms per component: one more launch for the cells, and one gradient for both.
 
 The sums of cells stay integers until the formula reads them, and the backward pass reads the coefficients of a pixel's
 image and of its cells at once, so that neither passes a second time through memory.

@@ -54,9 +54,7 @@ class FormulaKernel:
         self.classes, self.sigmoid = like.shape[2], like.dim() == 4
         if self.classes > MOST_SUMS:
             raise Unsupported("too many classes")
-        found = trace(
-            criterion, fields, like, one_image=one_image, has_truth=has_truth, cell_fields=cell_fields
-        )
+        found = trace(criterion, fields, like, one_image=one_image, has_truth=has_truth, cell_fields=cell_fields)
         self.units = [unit_of(field) for field in cell_fields]
         writer = Writer(found, len(fields), self.classes, self.sigmoid, self.units)
         self.terms, self.planes = len(found.values), tuple(writer.planes)

@@ -62,7 +62,7 @@ def expand(writer: "Writer", node: fx.Node, value: Value, lost: int) -> Value:
 
 
 def view(writer: "Writer", node: fx.Node, value: Value, lost: int) -> Value:
-    """Other dims for the same elements: the rows of cells as images and their cells, or back; dims of size 1 as well."""
+    """Other dims for the same elements: rows of cells as images and their cells, or back; dims of size 1 as well."""
     wanted = [writer.size(size) for size in argument(node, 1)[lost:]]
     if wanted.count("-1") == 1:
         wanted = [writer.size(size) for size in node.meta["val"].shape[lost:]]

@@ -197,9 +197,7 @@ class FusedStep:
         return dense_planes(coefficients, factors, self.formula.planes, len(self.reading[2]))
 
 
-def dense_planes(
-    coefficients: Tensor, factors: Tensor, planes: Sequence[tuple[int, int]], fields: int
-) -> Tensor:
+def dense_planes(coefficients: Tensor, factors: Tensor, planes: Sequence[tuple[int, int]], fields: int) -> Tensor:
     """∂L/∂sums as one plane for each field, from those of single terms."""
     dense = [torch.zeros(coefficients.shape[1:], dtype=factors.dtype, device=factors.device) for _ in range(fields)]
     for plane, (term, field) in zip(coefficients, planes, strict=True):

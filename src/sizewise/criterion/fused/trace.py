@@ -29,7 +29,7 @@ class Trace(NamedTuple):
         graph: its operations in order.
         sums: the node of the sums, (fields, N, K) or (fields, N, C, 2); where size targets come from other sums, these
             follow as further fields.
-        cells: the node of the sums of cells, (fields, N, M, K) or (fields, N, M, C, 2); None without terms per component.
+        cells: the node of the sums of cells, (fields, N, M, K) or (fields, N, M, C, 2); None where no term has any.
         buffers: the nodes of the criterion's constants, each with its tensor.
         total, factors, values, coefficients: L, ∂L/∂term, each term's value, and ∂term/∂sums (None where it is 0).
         cell_coefficients: the same for the sums of cells.
@@ -107,7 +107,9 @@ def trace(
             constants = [buffer.clone() if buffer.is_inference() else buffer for buffer in buffers]
             cells, fixed = [], []
             if cell_fields:
-                cells = [torch.empty((len(cell_fields), shape[1], CELLS, *shape[2:]), dtype=like.dtype, device=like.device)]
+                cells = [
+                    torch.empty((len(cell_fields), shape[1], CELLS, *shape[2:]), dtype=like.dtype, device=like.device)
+                ]
                 fixed = [(0, 4)]
             made, fakes, known = graph_with_symbols(
                 run, [sums, *cells, *constants], [same_in_every_call, *fixed, *(() for _ in constants)]

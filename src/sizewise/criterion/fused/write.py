@@ -41,9 +41,7 @@ class Writer:
         cell_planes: the same for those of the sums of cells.
     """
 
-    def __init__(
-        self, trace: Trace, fields: int, classes: int, sigmoid: bool, units: Sequence[float] = ()
-    ) -> None:
+    def __init__(self, trace: Trace, fields: int, classes: int, sigmoid: bool, units: Sequence[float] = ()) -> None:
         self.trace, self.fields, self.classes, self.sigmoid = trace, fields, classes, sigmoid
         self.units, self.cell_fields = units, len(units)  # what 1 stands for in the sums of each field of cells
         self.lines: list[str] = []
@@ -73,7 +71,9 @@ class Writer:
                 needed.update(VARIABLE.findall(line if line.startswith("tl.store") else expression))
                 kept.append(line)
         inputs = [f"input_{place}" for place in range(len(self.trace.buffers))]
-        head = HEAD.format(name=NAME, arguments=", ".join(["sums", "truth", "cells", "total", "kept", "cell_kept", "scale", *inputs]))
+        head = HEAD.format(
+            name=NAME, arguments=", ".join(["sums", "truth", "cells", "total", "kept", "cell_kept", "scale", *inputs])
+        )
         return head + "".join(f"    {line}\n" for line in reversed(kept))
 
     def add(self, expression: str) -> str:

@@ -13,6 +13,13 @@ from sizewise.stats.kernels.tile import FUSED, class_numbers, load_classes, pixe
 
 
 @triton.jit
+def tile_number(place, part, programs, tiles, BACKWARDS):
+    """The place-th tile of a program. Every other turn goes back: what was read last may still be in the cache."""
+    own = tl.cdiv(tiles - part, programs)
+    return part + tl.where(BACKWARDS, own - 1 - place, place) * programs
+
+
+@triton.jit
 def read_tile(
     pixel,
     inside,

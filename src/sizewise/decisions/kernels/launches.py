@@ -8,7 +8,8 @@ import triton.language as tl
 from torch import Tensor
 
 from sizewise.decisions.kernels import state as places
-from sizewise.decisions.kernels.turns import ALL, DICE, FIRST, IOU, LATER, NOTHING, NOTHING_SHIFTED, SIZE, decide_tiles
+from sizewise.decisions.kernels.aims import ALL, DICE, FIRST, IOU, LATER, NOTHING, NOTHING_SHIFTED, SIZE
+from sizewise.decisions.kernels.turns import decide_tiles
 from sizewise.decisions.rule import Rule
 from sizewise.decisions.search import REPEATS, UPDATES, UPDATES_OF_ONE_CLASS
 from sizewise.decisions.size_matching import CLOSE, DAMPING, MOST_STEP, PASSES
@@ -243,7 +244,7 @@ class KernelDecision:
 
 
 def decision_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
-    """Block sizes of the kernel: those of the forward pass, but not more than two pixels in a thread of many classes."""
+    """Block sizes: those of the forward pass, but no more than two pixels in a thread of many classes."""
     shape = forward_shape(classes, classes_last, itemsize)
     if shape.chunk == 1 and shape.vector == 4 and classes > 8:
         return shape._replace(vector=2, block=64)

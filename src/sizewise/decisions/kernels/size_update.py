@@ -5,6 +5,7 @@ fifteen shifts at a time, since a pass that reads the logits may as well count f
 """
 
 # mypy: ignore-errors
+# ruff: noqa: RET505, SIM300
 
 import triton
 import triton.language as tl
@@ -106,9 +107,7 @@ def cut_sections(
     KB: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """Two classes: V of class 1 grows with b, so the interval of b is cut in sixteen, until V is met or b has no more
-    digits.
-    """
+    """Two classes: V of class 1 grows with b, whose interval is cut in sixteen until V is met or nothing is between."""
     numbers = state + PER_CLASS * K
     whole = numbers.to(tl.pointer_type(tl.int64))
     m = tl.arange(0, SECTIONS)

@@ -80,6 +80,21 @@ def add_shares(expected, e, inverse, VECTOR: tl.constexpr):
 
 
 @triton.jit
+def add_sections(counts, values, valid, thresholds, TIES: tl.constexpr, VECTOR: tl.constexpr):
+    """How many values are above each threshold but the first; with TIES also those that are equal to it."""
+    new = ()
+    parts = pieces(values, VECTOR)
+    counted = pieces(valid.to(tl.int32), VECTOR)
+    for m in tl.static_range(len(counts)):
+        count = counts[m]
+        for v in tl.static_range(VECTOR):
+            above = parts[v] >= thresholds[m + 1] if TIES else parts[v] > thresholds[m + 1]
+            count = tl.where(above, count + counted[v], count)
+        new = new + (count,)
+    return new
+
+
+@triton.jit
 def count_of(counts, c: tl.constexpr, CHUNK: tl.constexpr):
     """The program's number of pixels of each class of chunk ``c``."""
     if CHUNK == 1:

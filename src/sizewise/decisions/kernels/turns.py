@@ -7,23 +7,24 @@ turn is a launch of its own, and nobody waits.
 """
 
 # mypy: ignore-errors
-# ruff: noqa: RET505
+# ruff: noqa: SIM102
 
 import triton
 import triton.language as tl
 
+from sizewise.decisions.kernels.aims import DICE, FIRST, IOU, LATER, NOTHING_SHIFTED, SIZE
+from sizewise.decisions.kernels.end_of_turn import end_turn, wait_for
+from sizewise.decisions.kernels.first_turn import add_first_turn
 from sizewise.decisions.kernels.labels import (
-    first_largest,
     freed,
     largest_of,
     load_rule,
-    power_of,
     powers,
     read_tile,
     ruled,
     shifted_label,
+    tile_number,
 )
-from sizewise.decisions.kernels.size_update import cut_sections, step_shifts
 from sizewise.decisions.kernels.state import (
     BEST,
     BEST_WALLED,
@@ -41,41 +42,11 @@ from sizewise.decisions.kernels.state import (
     WALLED,
     WRITTEN,
 )
-from sizewise.decisions.kernels.sums import (
-    add_chosen,
-    add_shares,
-    count_of,
-    either,
-    hand_on,
-    no_counts,
-    no_sums,
-    set_bit,
-)
-from sizewise.decisions.kernels.update import update_rule
-from sizewise.stats.kernels.forward import pieces
+from sizewise.decisions.kernels.sums import add_chosen, add_sections, count_of, hand_on, no_counts, no_sums
 from sizewise.stats.kernels.tile import LOG2_E, pixel_offsets, row_start
 
-# What is searched for.
-DICE = tl.constexpr(0)
-IOU = tl.constexpr(1)
-SIZE = tl.constexpr(2)
-NOTHING = tl.constexpr(3)  # a single pass, by a rule that is given
-NOTHING_SHIFTED = tl.constexpr(4)
-# Which turns there are.
-ALL = tl.constexpr(0)
-FIRST = tl.constexpr(1)
-LATER = tl.constexpr(2)
-
-
-@triton.jit
-def tile_number(place, part, programs, tiles, BACKWARDS):
-    """The place-th tile of a program. Every other turn goes back: what was read last may still be in the cache."""
-    own = tl.cdiv(tiles - part, programs)
-    return part + tl.where(BACKWARDS, own - 1 - place, place) * programs
-
-
-# A new size of image is no reason to compile: what the kernel need know of a number is in ALIGNED, EVEN and WIDE, but for
-# neighbours in memory, whose distance is 1.
+# A new size of image is no reason to compile: what the kernel need know of a number is in ALIGNED, EVEN and WIDE, and
+# whether neighbours in memory are 1 apart.
 SIZES = (
     *("pixels", "programs", "channels", "rows", "row_period", "width", "height", "depth", "begin", "end"),
     *(f"{tensor}_{stride}" for tensor in "zms" for stride in ("image", "channel", "outer", "middle")),
@@ -197,109 +168,75 @@ def decide_tiles(
 
     if PHASES != LATER:
         if begin == 0:
-            counts = no_counts(K, CHUNK, PARTS)
-            insides = no_sums(0 if SHIFTED else CHUNKS, CHUNK, PARTS, DTYPE)
-            expected = no_sums(CHUNKS, CHUNK, PARTS, DTYPE)
-            likely = tl.zeros([1, BLOCK], tl.int32)  # a bit for each class that is above the limit somewhere
-            highest_p = no_sums(CHUNKS if HAS_BOUND and CHUNK > 1 else 0, CHUNK, BLOCK, DTYPE)
-            for place in range(tl.cdiv(tiles - part, programs)):
-                pixel = tile_number(place, part, programs, tiles, False) * BLOCK + tl.arange(0, BLOCK)[None, :]
-                inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
-                z, valid = read_tile(
-                    pixel,
-                    inside,
-                    z_start,
-                    m_start,
-                    table,
-                    width,
-                    height,
-                    depth,
-                    z_channel,
-                    z_strides,
-                    m_strides,
+            own = sums + scope * FIELDS * KB
+            add_first_turn(
+                own,
+                z_start,
+                m_start,
+                table,
+                pixels,
+                tiles,
+                part,
+                programs,
+                width,
+                height,
+                depth,
+                z_channel,
+                z_strides,
+                m_strides,
+                scale,
+                limit,
+                unit,
+                SHIFTED,
+                BACKGROUND,
+                K,
+                KB,
+                CHUNK,
+                BLOCK,
+                VECTOR,
+                AXES,
+                UPSAMPLED,
+                CORNERS,
+                SIGMOID,
+                PROBABILITIES,
+                TEMPERED,
+                HAS_MASK,
+                HAS_BOUND,
+                HALF_BOUND,
+                EVEN,
+                DTYPE,
+            )
+            if SEARCHES:
+                end_turn(
+                    state,
+                    own,
+                    tickets + scope,
+                    done,
+                    members,
+                    unit,
+                    turn,
+                    True,
+                    AIM,
+                    WAITS,
+                    ONE_CLASS,
+                    UPDATES,
+                    TRIALS,
+                    CLOSE,
+                    DAMPING,
+                    MOST_STEP,
+                    HAS_BOUND,
+                    BACKGROUND,
                     K,
-                    CHUNK,
-                    AXES,
-                    UPSAMPLED,
-                    CORNERS,
-                    SIGMOID,
-                    PROBABILITIES,
-                    PROBABILITIES and TEMPERED,
-                    HAS_MASK,
+                    KB,
                     DTYPE,
                 )
-                label, highest = first_largest(z, K, CHUNK, BACKGROUND)
-                e, total = powers(z, highest, scale, CHUNK, PLAIN)
-                inverse = tl.where(valid & (total == total), 1.0 / total, 0.0)
-                label = tl.where(valid, label, -1)
-                if PLAIN:
-                    top = tl.where(valid, highest, 0.0)
-                else:
-                    top = power_of(highest, highest * scale, highest, scale) * inverse
-                counts, insides = add_chosen(counts, insides, label, top, K, CHUNK, VECTOR)
-                expected = add_shares(expected, e, inverse, VECTOR)
-                if HAS_BOUND:
-                    if CHUNK > 1:
-                        higher = ()
-                        for c in tl.static_range(CHUNKS):
-                            higher = higher + (tl.maximum(highest_p[c], e[c] * inverse),)
-                        highest_p = higher
-                    elif HALF_BOUND:
-                        likely = tl.where(top > limit, likely | (1 << tl.maximum(label, 0)), likely)
-                    else:
-                        for c in tl.static_range(CHUNKS):
-                            likely = set_bit(likely, e[c] * inverse > limit, c)
-            own = sums + scope * FIELDS * KB
-            if HAS_BOUND and CHUNK == 1:
-                bits = tl.reduce(likely, 1, either)
-            for c in tl.static_range(CHUNKS):
-                classes = c * CHUNK + tl.arange(0, CHUNK)
-                known = classes < K
-                tl.atomic_add(own + classes, count_of(counts, c, CHUNK), mask=known, sem="relaxed")
-                if not SHIFTED:
-                    hand_on(own + KB + classes, tl.sum(insides[c], axis=1).to(tl.float64), unit, known)
-                hand_on(own + 2 * KB + classes, tl.sum(expected[c], axis=1).to(tl.float64), unit, known)
-                if HAS_BOUND:
-                    if CHUNK == 1:
-                        above = ((bits >> c) & 1).to(tl.int64)
-                    else:
-                        above = (tl.max(highest_p[c], axis=1) > limit).to(tl.int64)
-                    tl.atomic_add(own + 3 * KB + classes, above, mask=known, sem="relaxed")
-            if SEARCHES:
-                tl.debug_barrier()
-                if tl.atomic_add(tickets + scope, 1, sem="acq_rel") == members - 1:
-                    if AIM == SIZE and K == 2:
-                        cut_sections(state, own, unit, turn, True, TRIALS, K, KB, DTYPE)
-                    elif AIM == SIZE:
-                        step_shifts(state, own, unit, turn, True, CLOSE, DAMPING, MOST_STEP, TRIALS, K, KB)
-                    else:
-                        update_rule(
-                            state,
-                            own,
-                            unit,
-                            turn,
-                            True,
-                            AIM == DICE,
-                            ONE_CLASS,
-                            UPDATES,
-                            TRIALS,
-                            HAS_BOUND,
-                            BACKGROUND,
-                            K,
-                            KB,
-                        )
-                    if WAITS:
-                        tl.debug_barrier()
-                        tl.atomic_xchg(done, 1, sem="release")
             turn += 1
 
     if PHASES != FIRST:
         live = turn < end
         while live:
             if WAITS:
-                while tl.load(done, volatile=True) < turn:
-                    pass
-                tl.atomic_add(done, 0, sem="acquire")  # what comes next in the program comes later
+                wait_for(done, turn)
             going = tl.load(numbers + GOING, cache_modifier=".cg") > 0
             ended = tl.load(numbers + ENDED, cache_modifier=".cg")
             written = tl.load(numbers + WRITTEN, cache_modifier=".cg") > 0
@@ -351,16 +288,7 @@ def decide_tiles(
                 if SECTIONED:
                     difference = (z[1] - z[0]) * inverse_temperature
                     label = ((difference >= final) if BACKGROUND == 1 else (difference > final)).to(tl.int32)
-                    apart = pieces(difference, VECTOR)
-                    counted = pieces(valid.to(tl.int32), VECTOR)
-                    new_counts = ()
-                    for m in tl.static_range(SECTIONS - 1):
-                        count = counts[m]
-                        for v in tl.static_range(VECTOR):
-                            above = apart[v] >= thresholds[m + 1] if BACKGROUND == 1 else apart[v] > thresholds[m + 1]
-                            count = tl.where(above, count + counted[v], count)
-                        new_counts = new_counts + (count,)
-                    counts = new_counts
+                    counts = add_sections(counts, difference, valid, thresholds, BACKGROUND == 1, VECTOR)
                 else:
                     highest = largest_of(z, CHUNK)
                     if SHIFTED:
@@ -406,30 +334,28 @@ def decide_tiles(
                         if not SHIFTED:
                             hand_on(own + KB + classes, tl.sum(insides[c], axis=1).to(tl.float64), unit, known)
                 if SEARCHES:
-                    tl.debug_barrier()
-                    if tl.atomic_add(tickets + turn.to(tl.int64) * row_period + scope, 1, sem="acq_rel") == members - 1:
-                        if AIM == SIZE and K == 2:
-                            cut_sections(state, own, unit, turn, False, TRIALS, K, KB, DTYPE)
-                        elif AIM == SIZE:
-                            step_shifts(state, own, unit, turn, False, CLOSE, DAMPING, MOST_STEP, TRIALS, K, KB)
-                        else:
-                            update_rule(
-                                state,
-                                own,
-                                unit,
-                                turn,
-                                False,
-                                AIM == DICE,
-                                ONE_CLASS,
-                                UPDATES,
-                                TRIALS,
-                                HAS_BOUND,
-                                BACKGROUND,
-                                K,
-                                KB,
-                            )
-                        if WAITS:
-                            tl.debug_barrier()
-                            tl.atomic_xchg(done, turn + 1, sem="release")
+                    end_turn(
+                        state,
+                        own,
+                        tickets + turn.to(tl.int64) * row_period + scope,
+                        done,
+                        members,
+                        unit,
+                        turn,
+                        False,
+                        AIM,
+                        WAITS,
+                        ONE_CLASS,
+                        UPDATES,
+                        TRIALS,
+                        CLOSE,
+                        DAMPING,
+                        MOST_STEP,
+                        HAS_BOUND,
+                        BACKGROUND,
+                        K,
+                        KB,
+                        DTYPE,
+                    )
             turn += 1
             live = going & (turn < end)

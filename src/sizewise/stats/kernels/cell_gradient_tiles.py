@@ -1,4 +1,4 @@
-"""The gradient of the sums per cell: each pixel reads the coefficients of its cells, and with them those of its image."""
+"""The gradient of the sums per cell: each pixel reads the coefficients of its cells, and those of its image."""
 
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
 # its own return.
@@ -37,9 +37,7 @@ def add_coefficient(
     SHARES: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """∂L/∂field of class k, added to what belongs to p_k (a size, or an overlap where the target has the class) or to
-    the loss at the label.
-    """  # noqa: D205
+    """Add ∂L/∂field of class k to what pulls at p_k, or for a loss to what pulls at the label."""
     inverse = 1.0 / total
     p = e[k] * inverse
     if KIND == SIZE:

@@ -119,13 +119,13 @@ class GradientCall(CellCall):
         writes: bool = False,
     ) -> None:
         super().__init__(tensors, has_mask, classes, most, options, GRADIENT_SHAPE)
-        fields = list(zip(*options[2:], strict=True))
+        fields = list(zip(options[2], options[3], strict=True))
         of_cells = [(*fields[place], term) for term, place in (every_plane(fields) if planes is None else planes)]
         of_images = [(*image_fields[place], term) for term, place in image_planes]
         both = [temperature_of(kind, parameter) for kind, parameter, _ in (*of_cells, *of_images)]
         temperatures = tuple(sorted({float(one) for one in both} - {0.0}))
         self.empty = not temperatures
-        described = {}
+        described: dict[str, tuple[float, ...]] = {}
         for prefix, some in (("", of_cells), ("IMAGE_", of_images)):
             own = [temperature_of(kind, parameter) for kind, parameter, _ in some]
             described[prefix + "KINDS"] = tuple(int(kind) for kind, _, _ in some)
