@@ -95,8 +95,15 @@ def test_without_a_component_there_is_no_value():
     assert (gradient == 0).all()
 
 
+def test_a_logit_that_is_no_number_makes_the_loss_nan_where_it_counts():
+    logits, target = example()
+    logits[0, 1, 2, 3] = torch.nan
+    for loss, _, _ in both(sw.loss("CC-Dice").to(DEVICE), logits, target):
+        assert loss.isnan()
+
+
 def test_the_same_bits_every_time_and_half_precision():
-    logits, target = example(size=(40, 30))
+    logits, target = example(size=(12, 14))
     criterion = sw.loss("CC-DiceCE").to(DEVICE)
     first, again = (both(criterion, logits, target)[0] for _ in range(2))
     assert torch.equal(first[1], again[1])

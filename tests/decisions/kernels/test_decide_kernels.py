@@ -155,3 +155,41 @@ def test_sums_as_integers_are_those_of_the_streaming_passes(monkeypatch):
         fields = ("inside", "expected") if rule.is_argmax else ("inside",) if rule.shift is None else ()
         for field in fields:
             torch.testing.assert_close(getattr(found[0], field), getattr(found[1], field), rtol=1e-6, atol=1e-6)
+
+
+def test_where_programs_cannot_all_run_at_once_each_turn_is_a_launch(kernels, monkeypatch):
+    from sizewise.decisions.kernels import launches
+
+    logits = 2 * torch.randn(2, 3, 6, 7, generator=torch.Generator().manual_seed(5))
+    asked = []
+
+    def refuse(self, *tensors, stream=None):
+        if self.constants["WAITS"]:
+            asked.append(self.options)
+            raise RuntimeError("Triton Error [CUDA]: too many blocks in cooperative launch")
+        return launch(self, *tensors, stream=stream)
+
+    launch = launches.Launch.__call__
+    monkeypatch.setattr(launches.Launch, "__call__", refuse)
+    monkeypatch.setattr(launches.KernelDecision, "_programs_together", lambda self: 1)
+    monkeypatch.setattr(launches, "prepared", lambda key, make: together(make()))
+    found, wanted = kernels(logits)
+    assert torch.equal(found, wanted)
+    assert asked[0]["launch_cooperative_grid"]
+
+
+def together(decision):
+    decision.together = 1
+    return decision
+
+
+def test_another_error_of_a_launch_is_passed_on(kernels, monkeypatch):
+    from sizewise.decisions.kernels import launches
+
+    def fail(self, *tensors, stream=None):
+        raise RuntimeError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(launches.Launch, "__call__", fail)
+    monkeypatch.setattr(launches, "prepared", lambda key, make: together(make()))
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        kernels(torch.zeros(1, 3, 4, 4))

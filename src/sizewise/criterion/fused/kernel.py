@@ -18,8 +18,7 @@ from sizewise.criterion.fused.mirror import Mirror
 from sizewise.criterion.fused.trace import trace
 from sizewise.criterion.fused.verify import agrees
 from sizewise.criterion.fused.write import NAME, Writer
-from sizewise.stats.cell_sums import LOSS_BITS, SHARE_BITS
-from sizewise.stats.fields import Field, Kind
+from sizewise.stats.fields import Field
 from sizewise.stats.kernels.launch import Launch
 from sizewise.stats.kernels.shapes import power_of_two
 
@@ -55,8 +54,8 @@ class FormulaKernel:
         if self.classes > MOST_SUMS:
             raise Unsupported("too many classes")
         found = trace(criterion, fields, like, one_image=one_image, has_truth=has_truth, cell_fields=cell_fields)
-        self.units = [unit_of(field) for field in cell_fields]
-        writer = Writer(found, len(fields), self.classes, self.sigmoid, self.units)
+        writer = Writer(found, len(fields), self.classes, self.sigmoid, cell_fields)
+        self.units = writer.units
         self.terms, self.planes = len(found.values), tuple(writer.planes)
         self.cell_planes = tuple(writer.cell_planes)
         self.kept_per_image = len(self.planes) * self.classes * self.regions
@@ -134,11 +133,6 @@ class FormulaKernel:
         """What is kept, apart: coefficients as (planes, *shape), ∂L/∂term, and values."""
         planes, factors, values = kept.tensor_split([len(kept) - 2 * self.terms, len(kept) - self.terms])
         return planes.view(len(self.planes), *shape), factors, values
-
-
-def unit_of(field: Field) -> float:
-    """What 1 stands for in the integers that are sums of cells."""
-    return 2.0 ** -(LOSS_BITS if field.kind == Kind.FOCAL else SHARE_BITS)
 
 
 def is_elsewhere(tensor: Tensor, device: torch.device) -> bool:

@@ -10,6 +10,8 @@ from sizewise.criterion.fused.axes import AXES, ONE, Dim, Unsupported, Value, ki
 from sizewise.criterion.fused.elementwise import ELEMENTWISE, number
 from sizewise.criterion.fused.shaping import SHAPING
 from sizewise.criterion.fused.trace import Trace
+from sizewise.stats.cell_sums import LOSS_BITS, SHARE_BITS
+from sizewise.stats.fields import NUMBERS_OF_PIXELS, Field, Kind
 
 NAME = "formula"
 HEAD = """\
@@ -41,9 +43,12 @@ class Writer:
         cell_planes: the same for those of the sums of cells.
     """
 
-    def __init__(self, trace: Trace, fields: int, classes: int, sigmoid: bool, units: Sequence[float] = ()) -> None:
+    def __init__(
+        self, trace: Trace, fields: int, classes: int, sigmoid: bool, cell_fields: Sequence[Field] = ()
+    ) -> None:
         self.trace, self.fields, self.classes, self.sigmoid = trace, fields, classes, sigmoid
-        self.units, self.cell_fields = units, len(units)  # what 1 stands for in the sums of each field of cells
+        self.units, self.cell_fields = [unit_of(field) for field in cell_fields], len(cell_fields)
+        self.numbers_of_pixels = [place for place, field in enumerate(cell_fields) if field in NUMBERS_OF_PIXELS]
         self.lines: list[str] = []
         self.known: dict[fx.Node, Any] = {}
         self.pieces: dict[tuple[str, str, int], str] = {}
@@ -222,7 +227,10 @@ class Writer:
         values = []
         for place, unit in enumerate(self.units):
             code = f"tl.load(cells + {place} * cell_plane + cell_place, mask=cell_inside, other=0).to(tl.float64)"
-            values.append(Value(self.add(f'tl.where({strange}, float("nan"), {code} * {unit!r})'), dims, "float"))
+            value = f"{code} * {unit!r}"
+            if place not in self.numbers_of_pixels:
+                value = f'tl.where({strange}, float("nan"), {value})'
+            values.append(Value(self.add(value), dims, "float"))
         return Value("", (), "float", planes=tuple(values))
 
     def _buffer(self, place: int, node: fx.Node, tensor: Tensor) -> Value:
@@ -275,6 +283,11 @@ class Writer:
                 where = f"{prefix}kept + {len(planes)} * {prefix}plane + {prefix}place"
                 self.lines.append(f"tl.store({where}, {code}, mask={prefix}inside)")
                 planes.append((term, field))
+
+
+def unit_of(field: Field) -> float:
+    """What 1 stands for in the integers that are sums of cells."""
+    return 2.0 ** -(LOSS_BITS if field.kind == Kind.FOCAL else SHARE_BITS)
 
 
 def _dtype(kind: str) -> str:

@@ -31,8 +31,9 @@ BITS_A_TURN = 4
 MOST_PIXELS_A_PROGRAM = 1 << 20
 # Of each tensor: images, channels, and the spatial axes.
 STRIDES = 2 + MAX_AXES
-# Of a multiprocessor.
+# Of every multiprocessor since 2016, and how many programs the smallest of them runs at the same time.
 REGISTERS = 1 << 16
+MOST_PROGRAMS = 16
 # Programs that wait for each other should have more to do than that.
 FEWEST_TILES_TOGETHER = 2
 FIELDS, SECTIONS = places.FIELDS.value, places.SECTIONS.value
@@ -99,7 +100,8 @@ class KernelDecision:
             "DTYPE": tl.float64 if self.dtype == torch.float64 else tl.float32,
         }
         self.registers = registers_a_thread(self.shape, values.dtype.itemsize)
-        self.together = self._programs_together() if values.is_cuda else 0
+        self.nvidia = values.is_cuda and torch.version.hip is None
+        self.together = self._programs_together() if self.nvidia else 0
         self.launches: dict[tuple, Launch] = {}
 
     def best(self, given: Given, labels: Tensor, metric: str, prune: float, pooled: bool) -> None:
@@ -112,14 +114,29 @@ class KernelDecision:
         options = (aim, pooled, has_bound, prune >= 0.5)
         with on_device_of(given.values):
             stream = cuda_stream(given.values.get_device())
-            if self.together:
-                try:
-                    self._launch(*options, 0, turns)(*tensors, stream=stream)
-                    return
-                except RuntimeError:  # the driver finds that so many programs do not run at the same time
-                    self.together = 0
+            if self.together and self._all_at_once(options, turns, tensors, stream):
+                return
             for turn in range(turns):
                 self._launch(*options, turn, turn + 1)(*tensors, stream=stream)
+
+    def _all_at_once(
+        self,
+        options: tuple[tl.constexpr, bool, bool, bool],
+        turns: int,
+        tensors: tuple[Tensor, ...],
+        stream: int | None,
+    ) -> bool:
+        """Launch all turns as one grid whose programs wait for each other; False where the device refuses that."""
+        launch = self._launch(*options, 0, turns)
+        if launch.run is None and self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            return False  # not tried yet, and a launch that is refused would spoil the capture
+        try:
+            launch(*tensors, stream=stream)
+        except RuntimeError as error:  # shared with other processes, the device may have less room than it says
+            if not any(words in str(error).lower() for words in ("cooperative", "not supported")):
+                raise
+            self.together = 0
+        return self.together > 0
 
     def write(self, given: Given, labels: Tensor, rule: Rule) -> None:
         """Write the labels that a rule gives."""
@@ -179,7 +196,7 @@ class KernelDecision:
 
     def _programs_together(self) -> int:
         """How many programs a row can have if all of them run at the same time; 0 where that is not enough."""
-        resident = self.processors * min(32, REGISTERS // (32 * self.shape.warps * self.registers))
+        resident = self.processors * min(MOST_PROGRAMS, REGISTERS // (32 * self.shape.warps * self.registers))
         tiles = -(-self.pixels // self.shape.block)
         wanted = min(resident // self.rows, -(-tiles // FEWEST_TILES_TOGETHER))
         if wanted * MOST_PIXELS_A_PROGRAM < self.pixels:
@@ -234,7 +251,7 @@ class KernelDecision:
             constants["WIDE"] = self.furthest + self.shape.block * programs >= 1 << 31
             ordered = {name: constants[name] for name in decide_tiles.arg_names if name in constants}
             numbers = (self.pixels, programs, self.channels, self.rows, self._period(pooled), *self.tail, begin, end)
-            options: dict[str, Any] = {"maxnreg": self.registers} if self.device.type == "cuda" else {}
+            options: dict[str, Any] = {"maxnreg": self.registers} if self.nvidia else {}
             if waits:
                 options["launch_cooperative_grid"] = True
             self.launches[key] = Launch(

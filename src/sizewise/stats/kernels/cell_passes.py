@@ -77,6 +77,8 @@ class SumsCall(CellCall):
         self.table_shape = (len(kinds) + 1, self.images * most, self.channels, self.regions)
         bits = [reference.LOSS_BITS if kind == Kind.FOCAL else reference.SHARE_BITS for kind in kinds]
         self.units = torch.tensor([2.0**-one for one in bits], dtype=torch.float64, device=self.device)
+        certain = [kind in (Kind.COUNT, Kind.PIXELS) for kind in kinds]  # whatever the logits are
+        self.certain = torch.tensor(certain, device=self.device).view(-1, 1, 1, 1)
         numbers = (*self.numbers(self.programs, 0, 1, 2, 3), most, self.per_plane)
         self.launch = Launch(cell_tiles, self.rows * self.programs, SUMS_SHAPE.warps, numbers, self.constants)
         self.tensors = []
@@ -93,8 +95,9 @@ class SumsCall(CellCall):
         return self.as_floats(self.fill(logits, target, mask, maps))
 
     def as_floats(self, table: Tensor) -> Tensor:
-        """The sums as numbers, NaN where a pixel had none."""
-        sums = (table[:-1] * self.units.view(-1, 1, 1, 1)).where(table[-1] == 0, torch.nan).to(self.dtype)
+        """The sums as numbers, NaN where a pixel's probabilities are."""
+        known = (table[-1] == 0) | self.certain
+        sums = (table[:-1] * self.units.view(-1, 1, 1, 1)).where(known, torch.nan).to(self.dtype)
         return sums if self.sigmoid else sums.squeeze(-1)
 
 
