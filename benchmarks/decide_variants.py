@@ -104,7 +104,7 @@ class Variant:
 
         passes._calls.clear()
         launches.FEWEST_TILES_TOGETHER = fewest
-        launches.registers_a_thread = lambda shape, itemsize: registers
+        launches.registers_a_thread = lambda *_: registers
         launches.decision_shape = lambda classes, last, itemsize: (
             Shape(1, 32 * vector, 1, vector, 65536 // (32 * registers))
             if not last and classes <= 32

@@ -99,7 +99,7 @@ class KernelDecision:
             "ALIGNED": all(number % 16 == 0 for number in (self.pixels, *whole_strides)),
             "DTYPE": tl.float64 if self.dtype == torch.float64 else tl.float32,
         }
-        self.registers = registers_a_thread(self.shape, values.dtype.itemsize)
+        self.registers = registers_a_thread(self.classes, self.shape, values.dtype.itemsize)
         self.nvidia = values.is_cuda and torch.version.hip is None
         self.together = self._programs_together() if self.nvidia else 0
         self.launches: dict[tuple, Launch] = {}
@@ -268,9 +268,14 @@ def decision_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
     return shape
 
 
-def registers_a_thread(shape: Shape, itemsize: int) -> int:
-    """What the compiler may use: fewer let more programs run at the same time, and hide how long memory takes."""
-    return min(255 if itemsize == 8 else 128, REGISTERS // (32 * shape.warps)) // 8 * 8
+def registers_a_thread(classes: int, shape: Shape, itemsize: int) -> int:
+    """What the compiler may use: fewer let more programs run at the same time, and hide how long memory takes.
+
+    A thread holds e of a few pixels for each class, two sums and the rule; compiled for an H200, that fits but for a few
+    numbers.
+    """
+    wanted = 248 if shape.chunk > 1 or itemsize == 8 or classes > 26 else 168 if classes > 20 else 128
+    return min(wanted, REGISTERS // (32 * shape.warps))
 
 
 def kernel_decision(given: Given, labels: Tensor) -> KernelDecision:
