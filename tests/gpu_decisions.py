@@ -41,7 +41,7 @@ def deciding() -> None:
             module.takes_kernels = kept
 
     torch.manual_seed(0)
-    for shape, options, kind in sample(DECISIONS, 24, seed=5):  # each compiles kernels of its own
+    for shape, options, kind in sample(DECISIONS, 14, seed=5):  # each compiles a kernel of its own
         size = shape[2:]
         coarse = 2 * torch.randn(*shape[:2], *(max(2, one // 5) for one in size), device="cuda")
         logits = torch.nn.functional.interpolate(coarse, size=size, mode="bilinear" if len(size) == 2 else "trilinear")
@@ -54,6 +54,7 @@ def deciding() -> None:
         # float32 partial sums differ in their last digits: a few pixels at the threshold may
         assert (found != wanted).float().mean() <= 2e-4, (shape, options, (found != wanted).float().mean())
         assert torch.equal(found, sw.decide(values, **options))
+    one_launch()
     logits = torch.randn(2, 5, 64, 64, device="cuda")
     sw.decide(logits)
     captured = torch.cuda.CUDAGraph()
@@ -67,3 +68,38 @@ def deciding() -> None:
     for piece in (slice(0, 10), slice(-10, None)):
         assert torch.equal(labels[:, piece], logits[:, :, piece].argmax(1))
     assert sw.decide(logits).shape == labels.shape
+
+
+def one_launch() -> None:
+    """All turns in one launch, whose programs wait for each other, give the labels of a launch for each turn.
+
+    Twenty times, also on two streams at once, since who waits for whom differs every time.
+    """
+    from sizewise.decisions.kernels import launches
+    from sizewise.stats.kernels import passes
+
+    logits = torch.randn(3, 5, 200, 210, device="cuda")
+    for metric in ("dice", "size"):
+        together = sw.decide(logits, metric=metric)
+        assert any(
+            getattr(one, "together", 0) and any(launch.constants["WAITS"] for launch in one.launches.values())
+            for one in passes._calls.values()
+            if isinstance(one, launches.KernelDecision)
+        ), "the device refused the launch"
+        streams = [torch.cuda.Stream() for _ in range(2)]
+        torch.cuda.synchronize()
+        found = []
+        for _ in range(10):
+            for stream in streams:
+                with torch.cuda.stream(stream):
+                    found.append(sw.decide(logits, metric=metric))
+        torch.cuda.synchronize()
+        assert all(torch.equal(one, together) for one in found)
+        kept = launches.KernelDecision._programs_together
+        launches.KernelDecision._programs_together = lambda self: 0
+        passes._calls.clear()
+        try:
+            assert torch.equal(sw.decide(logits, metric=metric), together)
+        finally:
+            launches.KernelDecision._programs_together = kept
+            passes._calls.clear()

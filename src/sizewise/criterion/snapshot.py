@@ -62,8 +62,7 @@ class Snapshot:
         self.cell_fields, self.cell_reading = cell_reading(criterion.cell_fields, self.ignore_index, self.activation)
         self.has_cells = bool(criterion.cell_fields)
         self.fusible = (
-            not self.has_cells
-            and not getattr(criterion, "_is_replica", False)
+            not getattr(criterion, "_is_replica", False)
             and "global" not in criterion.scopes
             and not self.parameters
             and all(isinstance(one, (Module, *CONTAINERS)) for one in modules)

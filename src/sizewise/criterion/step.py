@@ -55,12 +55,12 @@ class Taken:
     Everything but L is put together only when it is asked for: most callers never do.
     """
 
-    __slots__ = ("cells", "fields", "names", "scale", "separate", "sums", "total", "truth", "values")
+    __slots__ = ("backend", "fields", "names", "scale", "separate", "sums", "total", "truth", "values")
 
     def __init__(self, snapshot: "Snapshot", truth: RegionStats | None, scale: float, separate: bool) -> None:
         self.names, self.fields = snapshot.names, snapshot.fields
         self.truth, self.scale, self.separate = truth, scale, separate
-        self.cells: RegionStats | None = None
+        self.backend: Backend
         self.total: Tensor
         self.values: Any
         self.sums: Tensor
@@ -73,7 +73,7 @@ class Taken:
     @property
     def stats(self) -> RegionStats:
         """The sums, and with them those of cells where some term is per component."""
-        return RegionStats(self.fields, self.sums, self.truth, self.cells)
+        return RegionStats(self.fields, self.sums, self.truth, getattr(self.backend, "cell_stats", None))
 
     def forward(
         self, backend: Backend, logits: Tensor, target: Tensor, mask: Tensor | None, learned: Any, derive: bool
@@ -83,7 +83,7 @@ class Taken:
         self.total, self.values, self.sums, saved, kept = backend.forward(
             logits, target, mask, truth, self.scale, learned, derive
         )
-        self.cells = getattr(backend, "cell_stats", None)
+        self.backend = backend
         return saved, kept
 
 
@@ -148,7 +148,10 @@ def take_step(
     learned = snapshot.learned()
     backend = None
     if snapshot.fusible and not learned and takes_kernels(logits):
-        backend = fused_step()(snapshot, criterion, logits, target, mask, truth is not None)
+        if snapshot.has_cells:
+            backend, cells = fused_cell_step()(snapshot, criterion, logits, target, mask, cells, truth is not None)
+        else:
+            backend = fused_step()(snapshot, criterion, logits, target, mask, truth is not None)
     if backend is None:
         backend = PlainStep(snapshot, criterion, cells)
     if torch.is_grad_enabled() and (logits.requires_grad or learned):
@@ -179,6 +182,13 @@ def fused_step() -> Callable[..., Backend | None]:
 
         _fused.append(loaded)
     return _fused[0]
+
+
+def fused_cell_step() -> Callable[..., tuple[Backend | None, Any]]:
+    """The same with terms per component."""
+    from sizewise.criterion.fused.cell_step import fused_cell_step as loaded
+
+    return loaded
 
 
 _fused: list[Callable[..., Any]] = []

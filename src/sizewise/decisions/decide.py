@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sizewise.checks import check_number, check_word
 from sizewise.decisions.on_gpu import KernelGiven, takes_kernels
-from sizewise.decisions.rule import METRICS, RATIOS, Rule, argmax_rule
+from sizewise.decisions.rule import METRICS, Rule, argmax_rule
 from sizewise.decisions.search import Aim, best_rule
 from sizewise.decisions.size_matching import size_matched_rule
 from sizewise.decisions.streaming import Given, Pooled
@@ -87,7 +87,7 @@ def decide(
         upsample=upsample,
         size=size,
     )
-    if isinstance(passes, KernelGiven) and metric in RATIOS:
+    if isinstance(passes, KernelGiven) and metric != "argmax":
         return passes.best(metric, prune, scope)
     return passes.label(find_rule(passes, metric, prune, scope))
 

@@ -29,7 +29,7 @@ def main() -> None:
     weights = [doubles] * len(formula.inputs)
     print("sums", binary_size(forward.partial_sums, [floats, labels, floats, floats, floats]))
     print("finish", binary_size(forward.add_programs, [floats, floats, labels, labels]))
-    print("formula", binary_size(formula.launch(2), [*[floats] * 4, doubles, *weights]))
+    print("formula", binary_size(formula.launch(2), [*[floats] * 6, doubles, *weights]))
     print("gradient", binary_size(backward.gradient_tiles, [floats, floats, floats, labels, floats, floats]))
     small = torch.zeros(2, classes, 2, 2)
     forward = ForwardCall(small, target, None, None, False, fields, "linear")

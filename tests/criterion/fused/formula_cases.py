@@ -92,7 +92,7 @@ def kernel_of(criterion, sums, truth=None) -> FormulaKernel:
 def run(kernel: FormulaKernel, sums, truth=None, scale=1.0):
     """(∂L/∂term, L, values, ∂term/∂sums as one plane for each field)."""
     factor = torch.full((1,), scale, dtype=torch.float64, device=sums.device)
-    total, kept = kernel(sums, truth, factor, kernel.launch(sums.shape[1]))
+    total, kept, _ = kernel(sums, truth, factor, kernel.launch(sums.shape[1]))
     planes, factors, values = kernel.parts(kept, sums.shape[1:])
     rows = torch.zeros(kernel.terms, *sums.shape, dtype=sums.dtype, device=sums.device)
     for plane, (term, field) in zip(planes, kernel.planes, strict=True):

@@ -23,9 +23,7 @@ OPTIONS = {
     "class_reduction": ("mean", "sum"),
     "sigmoid": (False, True),
 }
-WITHOUT_CELLS = [
-    name for name in sw.loss_names() if not sw.loss(name).cell_fields
-]  # sums of cells have no kernel for formulas
+WITHOUT_CELLS = [name for name in sw.loss_names() if not sw.loss(name).cell_fields]  # those: test_cell_formula
 CASES = [(name, options) for name in TERMS for options in grid(OPTIONS)]
 
 

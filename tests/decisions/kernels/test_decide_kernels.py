@@ -111,3 +111,85 @@ def test_a_fitted_rule_is_written_by_the_kernel(monkeypatch):
     assert torch.equal(decision(logits.to(DEVICE)), wanted)
     again = sw.fit_decision([(logits.to(DEVICE), logits.argmax(1).to(DEVICE))], scope="batch")
     torch.testing.assert_close(again.threshold.cpu(), decision.threshold.cpu(), rtol=1e-5, atol=1e-7)
+
+
+def test_a_new_size_of_image_is_no_new_kernel():
+    """All that the compiler knows of two sizes is the same, so that it is not called again."""
+    from sizewise.decisions.kernels.aims import DICE
+    from sizewise.decisions.kernels.launches import KernelDecision
+    from sizewise.decisions.kernels.turns import SIZES, decide_tiles
+    from sizewise.decisions.streaming import Given
+
+    known = []
+    for images, height, width in ((2, 64, 64), (3, 128, 192), (1, 512, 16)):
+        logits = torch.zeros(images, 3, height, width)
+        options = {"sigmoid": False, "probabilities": False, "temperature": 1.0, "background": 0}
+        labels = torch.zeros(images, 1, height, width, dtype=torch.int64)
+        launch = KernelDecision(Given(logits, None, **options), labels)._launch(DICE, False, True, True, 0, 1)
+        names = [name for name in decide_tiles.arg_names if name not in launch.constants]
+        others = dict(zip(names[-len(launch.numbers) :], launch.numbers, strict=True))
+        known.append((launch.constants, {name: one for name, one in others.items() if name not in SIZES}))
+    assert known[0] == known[1] == known[2]
+    assert set(known[0][1]) == {"z_inner", "m_inner", "s_inner"}
+
+
+def test_sums_as_integers_are_those_of_the_streaming_passes(monkeypatch):
+    from sizewise.decisions.rule import Rule, argmax_rule
+
+    logits = 2 * torch.randn(2, 3, 30, 40, generator=torch.Generator().manual_seed(3)).to(DEVICE)
+    gain = torch.tensor([[0.0, 1.2, 0.7]], dtype=torch.float64, device=DEVICE).repeat(2, 1)
+    bound = torch.tensor([[False, False, True]], device=DEVICE).repeat(2, 1)
+    shift = torch.tensor([[0.0, 0.4, -0.3]], dtype=torch.float64, device=DEVICE).repeat(2, 1)
+    rules = (
+        argmax_rule(2, 3, logits.device),
+        Rule(gain, 0.3 * torch.ones_like(gain), bound=bound),
+        Rule(gain, torch.zeros_like(gain), shift=shift),
+    )
+    for rule in rules:
+        found = []
+        for usable in (True, False):
+            monkeypatch.setattr(module, "takes_kernels", lambda _, usable=usable: usable)
+            read = {"activation": "softmax", "given": "logits", "background": 0, "temperature": 1.0}
+            found.append(module.read_input("here", logits, None, **read).take(rule))
+        assert torch.equal(found[0].chosen, found[1].chosen)
+        fields = ("inside", "expected") if rule.is_argmax else ("inside",) if rule.shift is None else ()
+        for field in fields:
+            torch.testing.assert_close(getattr(found[0], field), getattr(found[1], field), rtol=1e-6, atol=1e-6)
+
+
+def test_where_programs_cannot_all_run_at_once_each_turn_is_a_launch(kernels, monkeypatch):
+    from sizewise.decisions.kernels import launches
+
+    logits = 2 * torch.randn(2, 3, 6, 7, generator=torch.Generator().manual_seed(5))
+    asked = []
+
+    def refuse(self, *tensors, stream=None):
+        if self.constants["WAITS"]:
+            asked.append(self.options)
+            raise RuntimeError("Triton Error [CUDA]: too many blocks in cooperative launch")
+        return launch(self, *tensors, stream=stream)
+
+    launch = launches.Launch.__call__
+    monkeypatch.setattr(launches.Launch, "__call__", refuse)
+    monkeypatch.setattr(launches.KernelDecision, "_programs_together", lambda self: 1)
+    monkeypatch.setattr(launches, "prepared", lambda key, make: together(make()))
+    found, wanted = kernels(logits)
+    assert torch.equal(found, wanted)
+    assert asked[0]["launch_cooperative_grid"]
+
+
+def together(decision):
+    decision.together = 1
+    return decision
+
+
+def test_another_error_of_a_launch_is_passed_on(kernels, monkeypatch):
+    from sizewise.decisions.kernels import launches
+
+    def fail(self, *tensors, stream=None):
+        raise RuntimeError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(launches.Launch, "__call__", fail)
+    monkeypatch.setattr(launches, "prepared", lambda key, make: together(make()))
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        kernels(torch.zeros(1, 3, 4, 4))

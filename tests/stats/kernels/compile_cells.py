@@ -10,6 +10,8 @@ import sys
 import torch
 from binary_size import binary_size
 
+import sizewise as sw
+from sizewise.criterion.fused.kernel import FormulaKernel
 from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.cell_passes import GradientCall, SumsCall
 
@@ -25,7 +27,19 @@ def main() -> None:
     gradient = GradientCall([logits, target, logits, maps, logits], False, range(classes), 7, options)
     floats, labels, cells = "*fp32", "*i64", "*i32"
     print("sums", binary_size(sums.launch, [floats, labels, floats, cells, labels]))
-    print("gradient", binary_size(gradient.launch, [floats, floats, labels, floats, cells, floats]))
+    pointers = [floats, floats, floats, floats, labels, floats, cells, floats]
+    print("gradient", binary_size(gradient.launch, pointers))
+    of_images = [(int(Kind.COUNT), 0.0), (int(Kind.FOCAL), 0.0), (int(Kind.SIZE), 10.0)]
+    given = ([logits, target, logits, maps, logits], False, range(classes), 7, options)
+    both = GradientCall(*given, ((1, 2), (1, 3)), of_images, ((0, 1), (0, 2)), writes=True)
+    print("both", binary_size(both.launch, pointers))
+    criterion = sw.loss("CC-DiceCE", activation="sigmoid" if sigmoid else "softmax")
+    known = criterion.snapshot()
+    like = torch.zeros(len(known.fields), 2, classes, *((2,) if sigmoid else ()))
+    cell_fields = {"cell_fields": known.cell_fields}
+    formula = FormulaKernel(criterion, known.fields, like, one_image=False, has_truth=False, **cell_fields)
+    pointers = [floats, floats, labels, floats, floats, floats, "*fp64", *[floats] * len(formula.inputs)]
+    print("formula", binary_size(formula.launch(2, 8), pointers))
 
 
 if __name__ == "__main__":

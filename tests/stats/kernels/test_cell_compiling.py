@@ -23,5 +23,5 @@ def test_the_kernels_compile_for_a_gpu(classes, activation, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     sizes = {kernel: int(size) for kernel, size in (line.split() for line in done.stdout.splitlines())}
-    assert set(sizes) == {"sums", "gradient"}
+    assert set(sizes) == {"sums", "gradient", "both", "formula"}
     assert min(sizes.values()) > 1000

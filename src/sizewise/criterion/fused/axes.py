@@ -1,8 +1,9 @@
 """What is known of a tensor while the kernel is written: the variable that holds it, and which axis each dim is.
 
-In the kernel every tensor is a block with three axes: n (images), k (classes or channels) and r (a sigmoid channel's
-background and foreground). Along an axis that a tensor does not have, its block has the length one, and Triton
-broadcasts. A dim that torch made by repeating, as ``expand`` does, has no axis: it takes that of whatever it meets.
+In the kernel every tensor is a block with four axes: n (images), m (the cells of an image), k (classes or channels) and
+r (a sigmoid channel's background and foreground). Along an axis that a tensor does not have, its block has the length
+one, and Triton broadcasts. The rows of the sums of cells, which come image by image, are one dim with two axes, "nm". A
+dim that torch made by repeating, as ``expand`` does, has no axis: it takes that of whatever it meets.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 import torch
 
-AXES = "nkr"
+AXES = "nmkr"
 Chosen = tuple[int, ...] | slice | None
 
 
@@ -22,8 +23,8 @@ class Dim(NamedTuple):
     """One dim of a tensor.
 
     Attributes:
-        size: its size as source text: a number, or "N", "K" and what is computed from them.
-        axis: "n", "k", "r", or "" for a dim along which the tensor is constant.
+        size: its size as source text: a number, or "N", "M", "K" and what is computed from them.
+        axis: "n", "m", "k", "r", "nm", or "" for a dim along which the tensor is constant.
         chosen: the places along the axis that it stands for: all (None), all from one on (a slice), or some in order.
     """
 
@@ -35,7 +36,7 @@ class Dim(NamedTuple):
     def inside(self) -> str:
         """Where along its axis the dim has values, as source text."""
         if self.chosen is None:
-            return f"in_{self.axis}"
+            return "(" + " & ".join(f"in_{one}" for one in self.axis) + ")"
         if isinstance(self.chosen, slice):
             return f"(in_{self.axis} & ({self.axis} >= {self.chosen.start}))"
         return "(" + " | ".join(f"({self.axis} == {place})" for place in self.chosen) + ")"

@@ -32,34 +32,51 @@ class FormulaKernel:
     """The formula of one criterion for K classes, and for one image or any larger number of them.
 
     It gives L, and one tensor of all that is kept: the coefficients ∂term/∂field as (planes, N, K), of which ``planes``
-    says the term and the place of the field; ∂L/∂term of each term; and each term's value. L, values and coefficients
-    are multiplied by a scale, a number in a tensor.
+    says the term and the place of the field; ∂L/∂term of each term; and each term's value. With terms per component it
+    also gives the coefficients of the sums of cells, (planes, N · M, K), see ``cell_planes``. L, values and
+    coefficients are multiplied by a scale, a number in a tensor.
 
     Raises:
         Unsupported: for formulas that are left to torch.
     """
 
     def __init__(
-        self, criterion: Criterion, fields: tuple[Field, ...], like: Tensor, *, one_image: bool, has_truth: bool
+        self,
+        criterion: Criterion,
+        fields: tuple[Field, ...],
+        like: Tensor,
+        *,
+        one_image: bool,
+        has_truth: bool,
+        cell_fields: tuple[Field, ...] = (),
     ) -> None:
         self.classes, self.sigmoid = like.shape[2], like.dim() == 4
         if self.classes > MOST_SUMS:
             raise Unsupported("too many classes")
-        found = trace(criterion, fields, like, one_image=one_image, has_truth=has_truth)
-        writer = Writer(found, len(fields), self.classes, self.sigmoid)
+        found = trace(criterion, fields, like, one_image=one_image, has_truth=has_truth, cell_fields=cell_fields)
+        writer = Writer(found, len(fields), self.classes, self.sigmoid, cell_fields)
+        self.units = writer.units
         self.terms, self.planes = len(found.values), tuple(writer.planes)
+        self.cell_planes = tuple(writer.cell_planes)
         self.kept_per_image = len(self.planes) * self.classes * self.regions
         self.source = writer.source()
         self.mirrors = [Mirror(one, like.device) for _, one in found.buffers if is_elsewhere(one, like.device)]
         copies = {id(mirror.original): mirror.copy for mirror in self.mirrors}
         self.inputs = [copies.get(id(one), one) for _, one in found.buffers]
         self.kernel = compiled(self.source)
-        self.launches: dict[int, Launch] = {}
+        self.launches: dict[tuple[int, int], Launch] = {}
         self.verified = False
 
-    def agrees_with(self, criterion: Criterion, fields: tuple[Field, ...], like: Tensor, has_truth: bool) -> bool:
+    def agrees_with(
+        self,
+        criterion: Criterion,
+        fields: tuple[Field, ...],
+        like: Tensor,
+        has_truth: bool,
+        cell_fields: tuple[Field, ...] = (),
+    ) -> bool:
         """Whether it gives what the torch code gives; compared once, with a warning where it does not."""
-        if not self.verified and not agrees(self, criterion, fields, like, has_truth):
+        if not self.verified and not agrees(self, criterion, fields, like, has_truth, cell_fields):
             warnings.warn(
                 f"sizewise: {criterion.label} runs as single torch operations: its kernel gave another value than its "
                 f"torch code. Please report this, with {criterion!r}.",
@@ -70,35 +87,47 @@ class FormulaKernel:
         self.verified = True
         return True
 
-    def takes(self, images: int) -> bool:
-        """Whether the sums of so many images fit one program."""
-        return power_of_two(images) * power_of_two(self.classes) * self.regions <= MOST_SUMS
+    def takes(self, images: int, cells: int = 1) -> bool:
+        """Whether the sums of so many images, with so many cells each, fit one program."""
+        return cells > 0 and self._elements(images, cells) <= MOST_SUMS
+
+    def _elements(self, images: int, cells: int) -> int:
+        return power_of_two(images) * power_of_two(cells) * power_of_two(self.classes) * self.regions
 
     @property
     def regions(self) -> int:
         """The length of the axis r."""
         return 2 if self.sigmoid else 1
 
-    def launch(self, images: int) -> Launch:
-        """The launch for a number of images; its tensors are those of :meth:`__call__`, in order."""
-        launch = self.launches.get(images)
+    def launch(self, images: int, cells: int = 1) -> Launch:
+        """The launch for a number of images and cells; its tensors are those of :meth:`__call__`, in order."""
+        launch = self.launches.get((images, cells))
         if launch is None:
-            block, classes = power_of_two(images), power_of_two(self.classes)
-            constants = {"NB": block, "K": self.classes, "KB": classes, "R": self.regions}
-            warps = min(16, max(1, block * classes * self.regions // SUMS_A_WARP))
-            launch = self.launches[images] = Launch(self.kernel, 1, warps, (images,), constants)
+            blocks = {"NB": power_of_two(images), "MB": power_of_two(cells)}
+            constants = {**blocks, "K": self.classes, "KB": power_of_two(self.classes), "R": self.regions}
+            warps = min(16, max(1, self._elements(images, cells) // SUMS_A_WARP))
+            launch = Launch(self.kernel, 1, warps, (images, cells), constants)
+            self.launches[images, cells] = launch
         return launch
 
     def __call__(
-        self, sums: Tensor, truth: Tensor | None, scale: Tensor, launch: Launch, stream: int | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """L, and what is kept."""
+        self,
+        sums: Tensor,
+        truth: Tensor | None,
+        scale: Tensor,
+        launch: Launch,
+        stream: int | None = None,
+        table: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """L, what is kept, and what is kept of cells, whose sums are a ``table`` of integers."""
         for mirror in self.mirrors:
             mirror.refresh()
         total = sums.new_empty(())
         kept = sums.new_empty(self.kept_per_image * sums.shape[1] + 2 * self.terms)
-        launch(sums, sums if truth is None else truth, total, kept, scale, *self.inputs, stream=stream)
-        return total, kept
+        on_cells = kept if table is None else sums.new_empty((len(self.cell_planes), *table.shape[1:]))
+        given = (sums if one is None else one for one in (truth, table))
+        launch(sums, *given, total, kept, on_cells, scale, *self.inputs, stream=stream)
+        return total, kept, on_cells
 
     def parts(self, kept: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
         """What is kept, apart: coefficients as (planes, *shape), ∂L/∂term, and values."""

@@ -61,6 +61,37 @@ def expand(writer: "Writer", node: fx.Node, value: Value, lost: int) -> Value:
     return value.with_dims(tuple(dims))
 
 
+def view(writer: "Writer", node: fx.Node, value: Value, lost: int) -> Value:
+    """Other dims for the same elements: rows of cells as images and their cells, or back; dims of size 1 as well."""
+    wanted = [writer.size(size) for size in argument(node, 1)[lost:]]
+    if wanted.count("-1") == 1:
+        wanted = [writer.size(size) for size in node.meta["val"].shape[lost:]]
+    left, dims = list(value.dims), []
+    while wanted:
+        size = wanted.pop(0)
+        if left and left[0].size == size:
+            dims.append(left.pop(0))
+        elif size == "1":
+            dims.append(ONE)
+        elif left and left[0].size == "1":
+            left.pop(0)
+            wanted.insert(0, size)
+        elif left and left[0].size == "N*M" and size == "N" and wanted[:1] == ["M"]:
+            rows = left.pop(0)
+            wanted.pop(0)
+            dims += [Dim("N", "n" if rows.axis else ""), Dim("M", "m" if rows.axis else "")]
+        elif size == "N*M" and [one.size for one in left[:2]] == ["N", "M"]:
+            images, cells = left.pop(0), left.pop(0)
+            if bool(images.axis) != bool(cells.axis):
+                raise Unsupported("rows that are the same for all images, or for all cells")
+            dims.append(Dim("N*M", images.axis + cells.axis))
+        else:
+            raise Unsupported(f"{', '.join(one.size for one in value.dims)} seen as {argument(node, 1)}")
+    if any(one.size != "1" for one in left):
+        raise Unsupported("dims that were left over")
+    return value.with_dims(tuple(dims))
+
+
 def unsqueeze(writer: "Writer", node: fx.Node, value: Value, lost: int) -> Value:
     """A new dim of size 1."""
     place = argument(node, 1) % (len(value.dims) + lost + 1) - lost
@@ -193,7 +224,7 @@ def stack(writer: "Writer", node: fx.Node) -> Value:
     if any(one.planes is not None for one in parts):
         raise Unsupported("planes are stacked")
     if result.dim() == (4 if writer.sigmoid else 3):  # one dim more than a tensor of the formula has
-        if place or len(parts) != writer.fields:
+        if place or len(parts) not in (writer.fields, writer.cell_fields):
             raise Unsupported(f"{len(parts)} tensors stacked along dim {place}")
         return Value("", (), "float", planes=tuple(writer.value(one) for one in parts))
 
@@ -230,9 +261,8 @@ def filled(amount: float | None) -> Shaping:
         dims = tuple(Dim(writer.size(size)) for size in result.shape)
         kind = kind_of(result.dtype)
         constant = writer.value(float(found) if kind == "float" else int(found))
-        fields = 4 if writer.sigmoid else 3
-        if len(dims) == fields:
-            return Value("", (), kind, planes=(constant.with_dims(dims[1:]),) * writer.fields)
+        if len(dims) == (4 if writer.sigmoid else 3) and result.shape[0] in (writer.fields, writer.cell_fields):
+            return Value("", (), kind, planes=(constant.with_dims(dims[1:]),) * int(result.shape[0]))
         return constant.with_dims(dims)
 
     return rule
@@ -260,6 +290,9 @@ SHAPING: dict[str, Shaping] = {
     "aten.amin.default": reduction("amin"),
     "aten.amax.default": reduction("amax"),
     "aten.expand.default": each_plane(expand),
+    "aten.view.default": each_plane(view),
+    "aten._unsafe_view.default": each_plane(view),
+    "aten.reshape.default": each_plane(view),
     "aten.unsqueeze.default": each_plane(unsqueeze),
     "aten.squeeze.dim": each_plane(squeeze),
     "aten.squeeze.dims": each_plane(squeeze),

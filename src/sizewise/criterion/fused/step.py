@@ -47,10 +47,15 @@ def fused_step(
         if logits.is_cuda and torch.cuda.is_current_stream_capturing():
             return None  # someone else's graph is being captured: no time to compile
         plan = make_step(snapshot, criterion, logits, target, mask, has_truth, form)
-        if len(plans) >= MOST_PLANS:
-            plans.clear()
-        plans[form] = plan
+        remember(plans, form, plan)
     return plan
+
+
+def remember(plans: dict[tuple, Any], form: tuple, plan: Any) -> None:
+    """Keep what was prepared for one form of input."""
+    if len(plans) >= MOST_PLANS:
+        plans.clear()
+    plans[form] = plan
 
 
 def make_step(
@@ -158,7 +163,7 @@ class FusedStep:
             stream = cuda_stream(self.device)
             sums = self.sums(logits, target, mask, self.record.tensor, stream=stream)
             factor = self.one if scale == 1 else number_on(sums.device, torch.float64, scale)
-            total, kept = self.formula(sums, truth, factor, self.launch, stream)
+            total, kept, _ = self.formula(sums, truth, factor, self.launch, stream)
         return total, kept, sums, (logits, target, mask), kept
 
     def backward(
@@ -189,7 +194,12 @@ class FusedStep:
     def dense(self, kept: Tensor) -> Tensor:
         """∂L/∂sums as one plane for each field."""
         coefficients, factors, _ = self.formula.parts(kept, self.sums.sums_shape[1:])
-        planes = [torch.zeros(self.sums.sums_shape[1:], dtype=kept.dtype, device=kept.device) for _ in self.reading[2]]
-        for plane, (term, field) in zip(coefficients, self.formula.planes, strict=True):
-            planes[field] = planes[field] + plane * factors[term]
-        return torch.stack(planes)
+        return dense_planes(coefficients, factors, self.formula.planes, len(self.reading[2]))
+
+
+def dense_planes(coefficients: Tensor, factors: Tensor, planes: Sequence[tuple[int, int]], fields: int) -> Tensor:
+    """∂L/∂sums as one plane for each field, from those of single terms."""
+    dense = [torch.zeros(coefficients.shape[1:], dtype=factors.dtype, device=factors.device) for _ in range(fields)]
+    for plane, (term, field) in zip(coefficients, planes, strict=True):
+        dense[field] = dense[field] + plane * factors[term]
+    return torch.stack(dense)

@@ -12,11 +12,13 @@ from torch import Tensor, nn
 from sizewise.criterion.criterion import Criterion
 from sizewise.criterion.plain_step import evaluate
 from sizewise.stats.fields import Field
+from sizewise.stats.region_stats import RegionStats
 
 if TYPE_CHECKING:
     from sizewise.criterion.fused.kernel import FormulaKernel
 
 TOLERANCE = 1e-4
+CELLS = 3
 
 
 class _Evaluation(nn.Module):
@@ -26,23 +28,48 @@ class _Evaluation(nn.Module):
         super().__init__()
         self.criterion, self.fields = criterion, fields
 
-    def forward(self, sums: Tensor, truth: Tensor | None) -> Any:
-        return evaluate(self.criterion, self.fields, sums, truth, [], True)
+    def forward(self, sums: Tensor, truth: Tensor | None, cells: RegionStats | None) -> Any:
+        return evaluate(self.criterion, self.fields, sums, truth, [], True, cells)
 
 
-def agrees(kernel: "FormulaKernel", criterion: Criterion, fields: tuple[Field, ...], like: Tensor, truth: bool) -> bool:
+def agrees(
+    kernel: "FormulaKernel",
+    criterion: Criterion,
+    fields: tuple[Field, ...],
+    like: Tensor,
+    truth: bool,
+    cell_fields: tuple[Field, ...] = (),
+) -> bool:
     """Whether both give the same, for sums such as ``like``, and with size targets from elsewhere if ``truth``."""
     random = torch.Generator().manual_seed(0)
     with torch.inference_mode(False):
         sums, targets = (1 + 50 * torch.rand(like.shape, generator=random, dtype=torch.float64) for _ in range(2))
+        cells, table = None, None
+        if cell_fields:
+            table = drawn_table(kernel, like, random)
+            units = torch.tensor(kernel.units, dtype=torch.float64).view(-1, *[1] * (like.dim() - 1))
+            cells = RegionStats(cell_fields, table[:-1] * units)
+            table = table.to(like.device)
         buffers = {f"criterion.{name}": one.detach().cpu().clone() for name, one in criterion.named_buffers()}
-        given = (sums, targets if truth else None)
+        given = (sums, targets if truth else None, cells)
         total, values, kept = torch.func.functional_call(_Evaluation(criterion, fields), buffers, given)
     wanted = [total, kept.factors, torch.stack(values), *(kept.sums[term, field] for term, field in kernel.planes)]
+    wanted += [kept.cells[term, field] for term, field in kernel.cell_planes]
     scale = torch.ones(1, dtype=torch.float64, device=like.device)
-    loss, found = kernel(sums.to(like), targets.to(like) if truth else None, scale, kernel.launch(like.shape[1]))
+    launch = kernel.launch(like.shape[1], CELLS if cell_fields else 1)
+    loss, found, on_cells = kernel(sums.to(like), targets.to(like) if truth else None, scale, launch, table=table)
     planes, factors, found_values = kernel.parts(found.cpu(), like.shape[1:])
+    results = [loss.cpu(), factors, found_values, *planes, *(on_cells.cpu() if cell_fields else ())]
     return all(
         torch.allclose(one.double(), other, rtol=TOLERANCE, atol=TOLERANCE * float(other.abs().max()), equal_nan=True)
-        for one, other in zip((loss.cpu(), factors, found_values, *planes), wanted, strict=True)
+        for one, other in zip(results, wanted, strict=True)
     )
+
+
+def drawn_table(kernel: "FormulaKernel", like: Tensor, random: torch.Generator) -> Tensor:
+    """Random sums of cells as integers; four in ten cells are none of their class."""
+    shape = (len(kernel.units), like.shape[1] * CELLS, *like.shape[2:])
+    sums = (50 * torch.rand(shape, generator=random, dtype=torch.float64)).round()
+    sums[0] *= torch.rand(shape[1:], generator=random) < 0.6
+    units = torch.tensor(kernel.units, dtype=torch.float64).view(-1, *[1] * (like.dim() - 1))
+    return torch.cat((sums / units, torch.zeros(1, *shape[1:], dtype=torch.float64))).long()

@@ -10,20 +10,27 @@ from sizewise.criterion.fused.axes import AXES, ONE, Dim, Unsupported, Value, ki
 from sizewise.criterion.fused.elementwise import ELEMENTWISE, number
 from sizewise.criterion.fused.shaping import SHAPING
 from sizewise.criterion.fused.trace import Trace
+from sizewise.stats.cell_sums import LOSS_BITS, SHARE_BITS
+from sizewise.stats.fields import NUMBERS_OF_PIXELS, Field, Kind
 
 NAME = "formula"
 HEAD = """\
-def {name}({arguments}, N, NB: tl.constexpr, K: tl.constexpr, KB: tl.constexpr, R: tl.constexpr):
-    n = tl.arange(0, NB)[:, None, None]
-    k = tl.arange(0, KB)[None, :, None]
-    r = tl.arange(0, R)[None, None, :]
-    one = tl.zeros([1, 1, 1], tl.int32)
+def {name}({arguments}, N, M, NB: tl.constexpr, MB: tl.constexpr, K: tl.constexpr, KB: tl.constexpr, R: tl.constexpr):
+    n = tl.arange(0, NB)[:, None, None, None]
+    m = tl.arange(0, MB)[None, :, None, None]
+    k = tl.arange(0, KB)[None, None, :, None]
+    r = tl.arange(0, R)[None, None, None, :]
+    one = tl.zeros([1, 1, 1, 1], tl.int32)
     in_n = n < N
+    in_m = m < M
     in_k = k < K
     in_r = r < R
     place = (n * K + k) * R + r
     plane = N * K * R
     inside = in_n & in_k & in_r
+    cell_place = ((n * M + m) * K + k) * R + r
+    cell_plane = N * M * K * R
+    cell_inside = inside & in_m
 """
 VARIABLE = re.compile(r"\bv\d+\b")
 
@@ -33,15 +40,23 @@ class Writer:
 
     Attributes:
         planes: for each plane of coefficients that the kernel writes, its term and the place of its field.
+        cell_planes: the same for those of the sums of cells.
     """
 
-    def __init__(self, trace: Trace, fields: int, classes: int, sigmoid: bool) -> None:
+    def __init__(
+        self, trace: Trace, fields: int, classes: int, sigmoid: bool, cell_fields: Sequence[Field] = ()
+    ) -> None:
         self.trace, self.fields, self.classes, self.sigmoid = trace, fields, classes, sigmoid
+        self.units, self.cell_fields = [unit_of(field) for field in cell_fields], len(cell_fields)
+        self.numbers_of_pixels = [place for place, field in enumerate(cell_fields) if field in NUMBERS_OF_PIXELS]
         self.lines: list[str] = []
         self.known: dict[fx.Node, Any] = {}
         self.pieces: dict[tuple[str, str, int], str] = {}
         self.planes: list[tuple[int, int]] = []
+        self.cell_planes: list[tuple[int, int]] = []
         self.known[trace.sums] = self._sums()
+        if trace.cells is not None:
+            self.known[trace.cells] = self._cells(trace.cells)
         for place, (node, tensor) in enumerate(trace.buffers):
             self.known[node] = self._buffer(place, node, tensor)
         for node in trace.graph.nodes:
@@ -61,7 +76,9 @@ class Writer:
                 needed.update(VARIABLE.findall(line if line.startswith("tl.store") else expression))
                 kept.append(line)
         inputs = [f"input_{place}" for place in range(len(self.trace.buffers))]
-        head = HEAD.format(name=NAME, arguments=", ".join(["sums", "truth", "total", "kept", "scale", *inputs]))
+        head = HEAD.format(
+            name=NAME, arguments=", ".join(["sums", "truth", "cells", "total", "kept", "cell_kept", "scale", *inputs])
+        )
         return head + "".join(f"    {line}\n" for line in reversed(kept))
 
     def add(self, expression: str) -> str:
@@ -77,20 +94,22 @@ class Writer:
         if isinstance(size, int):
             return str(size)
         expression = size.node.expr
-        names = {self.trace.images: "N", self.trace.classes: "K"}
+        names = {self.trace.images: "N", self.trace.classes: "K", **self.trace.cell_symbols}
         if not expression.free_symbols <= set(names) or not expression.is_polynomial():
             raise Unsupported(f"the size {expression}")
-        return re.sub(r"\bs\d+\b", lambda found: {str(k): v for k, v in names.items()}[found.group()], str(expression))
+        by_name = {str(symbol): name for symbol, name in names.items()}
+        text = re.sub(r"\bs\d+\b", lambda found: by_name[found.group()], str(expression))
+        return "N*M" if text == "M*N" else text
 
     def axis(self, shape: Sequence[Any], place: int) -> str:
         """Which axis a dim of a whole tensor is: by its symbol, or by its place, since axes come in order."""
         text = self.size(shape[place])
-        if text in ("N", "K"):
-            return text.lower()
+        if text in ("N", "K", "M", "N*M"):
+            return text.lower().replace("*", "")
         if len(shape) == 3:
-            return AXES[place]
-        if len(shape) == 2 and self.size(shape[0]) in ("N", "K"):
-            return ("nk" if self.size(shape[0]) == "N" else "kr")[place]
+            return "nkr"[place]
+        if len(shape) == 2 and self.size(shape[0]) in ("N", "K", "M", "N*M"):
+            return ("kr" if self.size(shape[0]) == "K" else ("n", "k"))[place]
         if not self.sigmoid and text == str(self.classes) and place == len(shape) - 1:
             return "k"
         raise Unsupported(f"a dim of size {text} that may be any axis")
@@ -111,7 +130,7 @@ class Writer:
         return Value(number(argument, kind), (), kind, constant=float(argument))
 
     def _size_value(self, size: str) -> Value:
-        return Value(self.add(f"tl.full([1, 1, 1], {size}, tl.int64)"), (), "int")
+        return Value(self.add(f"tl.full([1, 1, 1, 1], {size}, tl.int64)"), (), "int")
 
     def at(self, value: Value, axis: str, place: int) -> str:
         """The block at one place along an axis, written once."""
@@ -136,7 +155,9 @@ class Writer:
         for place in places:
             dim = value.dims[place]
             if dim.axis:
-                code = f"{function}(tl.where({dim.inside}, {code}, {neutral}), {AXES.index(dim.axis)}, keep_dims=True)"
+                code = f"tl.where({dim.inside}, {code}, {neutral})"
+                for axis in dim.axis:
+                    code = f"{function}({code}, {AXES.index(axis)}, keep_dims=True)"
             elif how == "sum" and dim.size != "1":  # the same all along
                 code = f"{code} * ({dim.size})"
         gone = {place % len(value.dims) for place in places}
@@ -153,7 +174,7 @@ class Writer:
         if all(one.constant is not None for one in given):  # Triton needs a tensor to work on
             first = given[0]
             solid = Value(
-                self.add(f"tl.full([1, 1, 1], {first.code}, tl.{_dtype(first.kind)})"), first.dims, first.kind
+                self.add(f"tl.full([1, 1, 1, 1], {first.code}, tl.{_dtype(first.kind)})"), first.dims, first.kind
             )
             operands = [solid if one is first else one for one in operands]
         rank = max(len(one.dims) for one in given)
@@ -183,19 +204,33 @@ class Writer:
         if any(one is not None and not one.planes and len(one.dims) == found.dim() for one in operands):
             raise Unsupported("planes meet a tensor with a dim of fields")
         results = []
-        for place in range(self.fields):
+        for place in range(next(len(one.planes) for one in operands if one is not None and one.planes)):
             here = [one if one is None or one.planes is None else one.planes[place] for one in operands]
             results.append(self.elementwise(name, here, kind))
         return Value("", (), kind, planes=tuple(results))
 
     def _sums(self) -> Value:
         planes, *shape = self.trace.sums.meta["val"].shape
-        dims = tuple(Dim(self.size(size), axis if size != 1 else "") for size, axis in zip(shape, AXES, strict=False))
+        dims = tuple(Dim(self.size(size), axis if size != 1 else "") for size, axis in zip(shape, "nkr", strict=False))
         values = []
         for place in range(planes):
             pointer = f"sums + {place}" if place < self.fields else f"truth + {place - self.fields}"
             code = self.add(f"tl.load({pointer} * plane + place, mask=inside, other=1.0).to(tl.float64)")
             values.append(Value(code, dims, "float"))
+        return Value("", (), "float", planes=tuple(values))
+
+    def _cells(self, node: fx.Node) -> Value:
+        """The sums of cells, (fields, N, M, K), from integers, and behind them how many pixels were no numbers."""
+        planes, *shape = node.meta["val"].shape
+        dims = tuple(Dim(self.size(size), axis if size != 1 else "") for size, axis in zip(shape, AXES, strict=False))
+        strange = self.add(f"tl.load(cells + {planes} * cell_plane + cell_place, mask=cell_inside, other=0) != 0")
+        values = []
+        for place, unit in enumerate(self.units):
+            code = f"tl.load(cells + {place} * cell_plane + cell_place, mask=cell_inside, other=0).to(tl.float64)"
+            value = f"{code} * {unit!r}"
+            if place not in self.numbers_of_pixels:
+                value = f'tl.where({strange}, float("nan"), {value})'
+            values.append(Value(self.add(value), dims, "float"))
         return Value("", (), "float", planes=tuple(values))
 
     def _buffer(self, place: int, node: fx.Node, tensor: Tensor) -> Value:
@@ -222,7 +257,20 @@ class Writer:
         """L; and what is kept: the planes of coefficients, ∂L/∂term of each term, then the terms' values."""
         trace = self.trace
         scale = self.add("tl.load(scale + one).to(tl.float64)")
-        for term, node in enumerate(trace.coefficients):
+        self._store_planes(trace.coefficients, self.planes, "", scale)
+        self._store_planes(trace.cell_coefficients, self.cell_planes, "cell_", scale)
+        factors = [self.value(0.0 if one is None else one).code for one in trace.factors]
+        total, *values = (f"{self.value(one).code} * {scale}" for one in (trace.total, *trace.values))
+        numbers = [f"kept + {len(self.planes)} * plane + {place}" for place in range(len(factors) + len(values))]
+        for where, code in zip(["total", *numbers], [total, *factors, *values], strict=True):
+            self.lines.append(f"tl.store({where} + one, (one + {code}).to(kept.dtype.element_ty))")
+
+    def _store_planes(
+        self, nodes: Sequence[fx.Node | None], planes: list[tuple[int, int]], prefix: str, scale: str
+    ) -> None:
+        """∂term/∂sums, a plane for each that is not 0."""
+        block = "[NB, MB, KB, R]" if prefix else "[NB, 1, KB, R]"
+        for term, node in enumerate(nodes):
             if node is None:
                 continue
             value = self.value(node)
@@ -231,14 +279,15 @@ class Writer:
             for field, plane in enumerate(value.planes):
                 if plane.constant == 0:
                     continue
-                code = f"(({plane.code}) * {scale} + tl.zeros([NB, KB, R], tl.float64)).to(kept.dtype.element_ty)"
-                self.lines.append(f"tl.store(kept + {len(self.planes)} * plane + place, {code}, mask=inside)")
-                self.planes.append((term, field))
-        factors = [self.value(0.0 if one is None else one).code for one in trace.factors]
-        total, *values = (f"{self.value(one).code} * {scale}" for one in (trace.total, *trace.values))
-        numbers = [f"kept + {len(self.planes)} * plane + {place}" for place in range(len(factors) + len(values))]
-        for where, code in zip(["total", *numbers], [total, *factors, *values], strict=True):
-            self.lines.append(f"tl.store({where} + one, (one + {code}).to(kept.dtype.element_ty))")
+                code = f"(({plane.code}) * {scale} + tl.zeros({block}, tl.float64)).to(kept.dtype.element_ty)"
+                where = f"{prefix}kept + {len(planes)} * {prefix}plane + {prefix}place"
+                self.lines.append(f"tl.store({where}, {code}, mask={prefix}inside)")
+                planes.append((term, field))
+
+
+def unit_of(field: Field) -> float:
+    """What 1 stands for in the integers that are sums of cells."""
+    return 2.0 ** -(LOSS_BITS if field.kind == Kind.FOCAL else SHARE_BITS)
 
 
 def _dtype(kind: str) -> str:

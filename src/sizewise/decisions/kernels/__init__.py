@@ -1,6 +1,8 @@
-"""Decisions as Triton kernels for CUDA tensors, without the host ever waiting.
+"""Decisions as one Triton kernel for CUDA tensors, without the host ever waiting.
 
-- :mod:`labels` walks over the pixels once: it chooses labels by a rule, and adds up or writes them.
-- :mod:`update` adds up the programs' sums and improves the rule, one program for each image.
-- :mod:`passes` launches both, as often as a decision may need them: what comes after its end returns at once.
+- :mod:`turns` is the kernel: a pass over the pixels, an update of the rule, and again; :mod:`first_turn` is argmax.
+- :mod:`labels` chooses the labels of a tile by a rule, :mod:`sums` adds them up.
+- :mod:`end_of_turn` lets the last program of an image improve its rule, by :mod:`update` or :mod:`size_update`, which
+  keep their numbers where :mod:`state` says.
+- :mod:`launches` prepares the launch for each form of input.
 """

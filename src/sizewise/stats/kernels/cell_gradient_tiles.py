@@ -1,4 +1,4 @@
-"""The gradient of the sums per cell: each pixel reads the coefficients of its cells, and adds to what is there."""
+"""The gradient of the sums per cell: each pixel reads the coefficients of its cells, and those of its image."""
 
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
 # its own return.
@@ -22,8 +22,46 @@ from sizewise.stats.kernels.tile import (
 
 
 @triton.jit
+def add_coefficient(
+    weight,
+    pull,
+    coefficient,
+    shifted,
+    e,
+    total,
+    share,
+    label,
+    k: tl.constexpr,
+    KIND: tl.constexpr,
+    PARAMETER: tl.constexpr,
+    SHARES: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """Add ∂L/∂field of class k to what pulls at p_k, or for a loss to what pulls at the label."""
+    inverse = 1.0 / total
+    p = e[k] * inverse
+    if KIND == SIZE:
+        weight += coefficient
+    elif KIND == OVERLAP:
+        if SHARES:
+            weight += tl.where(p < share[k], coefficient, 0.0)
+        else:
+            weight += tl.where(label == k, coefficient, 0.0)
+    else:
+        y = wanted_share(share, label, k, SHARES, DTYPE)
+        slope = tl.full(y.shape, 1.0, DTYPE)
+        if PARAMETER != 0.0:
+            minus_log = (tl.log2(total) - shifted[k]) * LN_2
+            slope = focal_slope(minus_log, beside(e, k) * inverse, p, PARAMETER)
+        pull += tl.where(y > 0, coefficient * y * slope, 0.0)
+    return weight, pull
+
+
+@triton.jit
 def cell_gradient_tiles(
     coefficients,
+    image_coefficients,
+    upstream,
     logits,
     target,
     mask,
@@ -65,8 +103,14 @@ def cell_gradient_tiles(
     per_plane,
     KINDS: tl.constexpr,
     PARAMETERS: tl.constexpr,
-    TEMPERATURES: tl.constexpr,
     GROUPS: tl.constexpr,
+    TERMS: tl.constexpr,
+    IMAGE_KINDS: tl.constexpr,
+    IMAGE_PARAMETERS: tl.constexpr,
+    IMAGE_GROUPS: tl.constexpr,
+    IMAGE_TERMS: tl.constexpr,
+    TEMPERATURES: tl.constexpr,
+    WRITES: tl.constexpr,
     POSITIONS: tl.constexpr,
     K: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -81,11 +125,13 @@ def cell_gradient_tiles(
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """``coefficients`` is ∂L/∂field, (fields, images · most, channels, regions).
+    """``coefficients`` are planes of ∂term/∂field, (planes, images · most, channels, regions).
 
-    TEMPERATURES has each τ once, and GROUPS says for each field which of them its gradient comes from, −1 for none.
-    With w the coefficients of a pixel's cells, a size adds τ s_j (w_j − Σ_l w_l s_l), an overlap the same where the
-    target has the class, and a focal sum p_j Σ_l q_l − q_j.
+    Each plane has its field's KIND and PARAMETER, its TERM, and its GROUP: which of TEMPERATURES, each τ once, its
+    gradient comes from, −1 for none. ``image_coefficients`` are the same for the sums of images, and behind them
+    ∂L/∂term; ``upstream`` is a factor on all. With w the coefficients of a pixel's image and cells, a size adds
+    τ s_j (w_j − Σ_l w_l s_l), an overlap the same where the target has the class, and a focal sum p_j Σ_l q_l − q_j.
+    WRITES: the gradient is written; else added to what is there.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -100,6 +146,18 @@ def cell_gradient_tiles(
     own = coefficients + (image.to(tl.int64) * most - 1) * channels * REGIONS
     per_class = tl.full([], g_channel, tl.int64)
     plane = tl.full([], per_plane, tl.int64)
+
+    factor = tl.load(upstream).to(DTYPE)
+    image_plane = rows * K
+    behind = image_coefficients + len(IMAGE_KINDS) * image_plane
+    of_term = ()
+    for i in tl.static_range(len(KINDS)):
+        of_term = of_term + (tl.load(behind + TERMS[i]).to(DTYPE) * factor,)
+    of_image = ()
+    for i in tl.static_range(len(IMAGE_KINDS)):
+        one = tl.load(behind + IMAGE_TERMS[i]).to(DTYPE) * factor
+        for k in tl.static_range(K):
+            of_image = of_image + (one * tl.load(image_coefficients + i * image_plane + row * K + k).to(DTYPE),)
 
     first = part.to(tl.int64) if WIDE else part
     for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
@@ -147,31 +205,46 @@ def cell_gradient_tiles(
         values = ()
         for t in tl.static_range(len(TEMPERATURES)):
             e, total = exponentials(shifted, TEMPERATURES[t], 1)
-            inverse = 1.0 / total
             weights = ()
             pulls = ()
             for k in tl.static_range(K):
                 weight = tl.zeros([1, BLOCK], DTYPE)
                 pull = tl.zeros([1, BLOCK], DTYPE)
+                for i in tl.static_range(len(IMAGE_KINDS)):
+                    if IMAGE_GROUPS[i] == t:
+                        weight, pull = add_coefficient(
+                            weight,
+                            pull,
+                            of_image[i * K + k],
+                            shifted,
+                            e,
+                            total,
+                            share,
+                            label,
+                            k,
+                            IMAGE_KINDS[i],
+                            IMAGE_PARAMETERS[i],
+                            SHARES,
+                            DTYPE,
+                        )
                 if SIGMOID or POSITIONS[k] >= 0:
-                    p = e[k] * inverse
-                    for f in tl.static_range(len(KINDS)):
-                        if GROUPS[f] == t:
-                            one = tl.load(places[k] + f * plane, mask=counted[k], other=0.0)
-                            if KINDS[f] == SIZE:
-                                weight += one
-                            elif KINDS[f] == OVERLAP:
-                                if SHARES:
-                                    weight += tl.where(p < share[k], one, 0.0)
-                                else:
-                                    weight += tl.where(label == k, one, 0.0)
-                            else:
-                                y = wanted_share(share, label, k, SHARES, DTYPE)
-                                slope = tl.full([1, BLOCK], 1.0, DTYPE)
-                                if PARAMETERS[f] != 0.0:
-                                    minus_log = (tl.log2(total) - shifted[k]) * LN_2
-                                    slope = focal_slope(minus_log, beside(e, k) * inverse, p, PARAMETERS[f])
-                                pull += tl.where(y > 0, one * y * slope, 0.0)
+                    for i in tl.static_range(len(KINDS)):
+                        if GROUPS[i] == t:
+                            weight, pull = add_coefficient(
+                                weight,
+                                pull,
+                                tl.load(places[k] + i * plane, mask=counted[k], other=0.0).to(DTYPE) * of_term[i],
+                                shifted,
+                                e,
+                                total,
+                                share,
+                                label,
+                                k,
+                                KINDS[i],
+                                PARAMETERS[i],
+                                SHARES,
+                                DTYPE,
+                            )
                 weights = weights + (weight,)
                 pulls = pulls + (pull,)
             mean = tl.zeros([1, BLOCK], DTYPE)
@@ -179,6 +252,7 @@ def cell_gradient_tiles(
             for k in tl.static_range(K):
                 mean += weights[k] * e[k]
                 pulled += pulls[k]
+            inverse = 1.0 / total
             mean *= inverse
             added = ()
             for k in tl.static_range(K):
@@ -195,5 +269,9 @@ def cell_gradient_tiles(
                 place = g_start + g_offsets
                 if not SIGMOID:
                     place += k * per_class
-                before = tl.load(place, mask=valid, other=0.0).to(DTYPE)
-                tl.store(place, (before + values[k]).to(gradient.dtype.element_ty), mask=valid)
+                if WRITES:
+                    value = tl.where(valid, values[k], 0.0)
+                    tl.store(place, value.to(gradient.dtype.element_ty), mask=inside)
+                else:
+                    before = tl.load(place, mask=valid, other=0.0).to(DTYPE)
+                    tl.store(place, (before + values[k]).to(gradient.dtype.element_ty), mask=valid)

@@ -10,15 +10,15 @@ from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.call import Call
 from sizewise.stats.kernels.cell_gradient_tiles import cell_gradient_tiles
 from sizewise.stats.kernels.cell_tiles import cell_tiles
-from sizewise.stats.kernels.field_order import temperature_of
+from sizewise.stats.kernels.field_order import Fields, Planes, every_plane, temperature_of
 from sizewise.stats.kernels.launch import Launch, programs_per_row
 from sizewise.stats.kernels.layout import joint_layout
-from sizewise.stats.kernels.passes import form_of, on_device_of, prepared
+from sizewise.stats.kernels.passes import form_of, number_on, on_device_of, prepared
 from sizewise.stats.kernels.shapes import MOST_UNROLLED, Shape
 
-# Not tuned yet: a tile is a stretch of a row, long enough to share the cost of each cell that it meets.
-SUMS_SHAPE = Shape(1, 512, 4, 1, 8)
-GRADIENT_SHAPE = Shape(1, 256, 4, 1, 8)
+# A warp exchanges values among its threads without waiting for others.
+SUMS_SHAPE = Shape(1, 32, 1, 1, 16)
+GRADIENT_SHAPE = Shape(1, 128, 1, 4, 32)
 
 
 def takes(logits: Tensor, maps: Tensor, classes: Sequence[int], sigmoid: bool, kinds: Sequence[int]) -> bool:
@@ -77,43 +77,87 @@ class SumsCall(CellCall):
         self.table_shape = (len(kinds) + 1, self.images * most, self.channels, self.regions)
         bits = [reference.LOSS_BITS if kind == Kind.FOCAL else reference.SHARE_BITS for kind in kinds]
         self.units = torch.tensor([2.0**-one for one in bits], dtype=torch.float64, device=self.device)
+        certain = [kind in (Kind.COUNT, Kind.PIXELS) for kind in kinds]  # whatever the logits are
+        self.certain = torch.tensor(certain, device=self.device).view(-1, 1, 1, 1)
         numbers = (*self.numbers(self.programs, 0, 1, 2, 3), most, self.per_plane)
         self.launch = Launch(cell_tiles, self.rows * self.programs, SUMS_SHAPE.warps, numbers, self.constants)
         self.tensors = []
 
-    def __call__(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> Tensor:
+    def fill(
+        self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor, *, stream: int | None = None
+    ) -> Tensor:
+        """The sums as integers, see :func:`cell_tiles`."""
         table = torch.zeros(self.table_shape, dtype=torch.int64, device=self.device)
-        self.launch(logits, target, logits if mask is None else mask, maps, table)
-        sums = (table[:-1] * self.units.view(-1, 1, 1, 1)).where(table[-1] == 0, torch.nan).to(self.dtype)
+        self.launch(logits, target, logits if mask is None else mask, maps, table, stream=stream)
+        return table
+
+    def __call__(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> Tensor:
+        return self.as_floats(self.fill(logits, target, mask, maps))
+
+    def as_floats(self, table: Tensor) -> Tensor:
+        """The sums as numbers, NaN where a pixel's probabilities are."""
+        known = (table[-1] == 0) | self.certain
+        sums = (table[:-1] * self.units.view(-1, 1, 1, 1)).where(known, torch.nan).to(self.dtype)
         return sums if self.sigmoid else sums.squeeze(-1)
 
 
 class GradientCall(CellCall):
-    """The launch that adds to a gradient."""
+    """The launch that adds to a gradient, or with ``image_planes`` writes that of images and cells together.
+
+    ``planes`` says the term and the place of the field of each plane of coefficients; ``image_planes`` the same for
+    those of the sums of images, whose fields are ``image_fields``.
+    """
 
     def __init__(
-        self, tensors: list[Tensor], has_mask: bool, classes: Sequence[int], most: int, options: tuple
+        self,
+        tensors: list[Tensor],
+        has_mask: bool,
+        classes: Sequence[int],
+        most: int,
+        options: tuple,
+        planes: Planes | None = None,
+        image_fields: Fields = (),
+        image_planes: Planes = (),
+        *,
+        writes: bool = False,
     ) -> None:
         super().__init__(tensors, has_mask, classes, most, options, GRADIENT_SHAPE)
-        kinds, parameters = options[2:]
-        of_field = [temperature_of(kind, parameter) for kind, parameter in zip(kinds, parameters, strict=True)]
-        temperatures = tuple(sorted({float(one) for one in of_field} - {0.0}))
-        groups = tuple(temperatures.index(one) if one else -1 for one in of_field)
+        fields = list(zip(options[2], options[3], strict=True))
+        of_cells = [(*fields[place], term) for term, place in (every_plane(fields) if planes is None else planes)]
+        of_images = [(*image_fields[place], term) for term, place in image_planes]
+        both = [temperature_of(kind, parameter) for kind, parameter, _ in (*of_cells, *of_images)]
+        temperatures = tuple(sorted({float(one) for one in both} - {0.0}))
         self.empty = not temperatures
-        constants = {}
-        for name, value in self.constants.items():  # in the order of the kernel's arguments
-            constants[name] = value
-            if name == "PARAMETERS":
-                constants |= {"TEMPERATURES": temperatures, "GROUPS": groups}
+        described: dict[str, tuple[float, ...]] = {}
+        for prefix, some in (("", of_cells), ("IMAGE_", of_images)):
+            own = [temperature_of(kind, parameter) for kind, parameter, _ in some]
+            described[prefix + "KINDS"] = tuple(int(kind) for kind, _, _ in some)
+            described[prefix + "PARAMETERS"] = tuple(float(parameter) for _, parameter, _ in some)
+            described[prefix + "GROUPS"] = tuple(temperatures.index(one) if one else -1 for one in own)
+            described[prefix + "TERMS"] = tuple(term for _, _, term in some)
+        constants = self.constants | described | {"TEMPERATURES": temperatures, "WRITES": writes}
+        ordered = {name: constants[name] for name in cell_gradient_tiles.arg_names if name in constants}
         numbers = (*self.numbers(self.programs, 0, 1, 2, 3, 4), most, self.per_plane)
-        self.launch = Launch(cell_gradient_tiles, self.rows * self.programs, GRADIENT_SHAPE.warps, numbers, constants)
+        self.launch = Launch(cell_gradient_tiles, self.rows * self.programs, GRADIENT_SHAPE.warps, numbers, ordered)
         self.tensors = []
 
     def __call__(
-        self, coefficients: Tensor, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor, gradient: Tensor
+        self,
+        coefficients: Tensor,
+        image_coefficients: Tensor,
+        upstream: Tensor,
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        maps: Tensor,
+        gradient: Tensor,
+        *,
+        stream: int | None = None,
     ) -> None:
         if not self.empty:
-            self.launch(coefficients, logits, target, logits if mask is None else mask, maps, gradient)
+            kept = logits if mask is None else mask
+            factors = (coefficients, image_coefficients, upstream)
+            self.launch(*factors, logits, target, kept, maps, gradient, stream=stream)
 
 
 def cell_sums(
@@ -156,8 +200,9 @@ def add_cell_gradient(
     key = ("cell gradient", form, tuple(classes), most, _key(options))
     tensors = [logits, target, logits if mask is None else mask, maps, gradient]
     call = prepared(key, lambda: GradientCall(tensors, mask is not None, classes, most, options))
+    one = number_on(coefficients.device, coefficients.dtype, 1.0)  # all planes are of one term, whose factor is 1
     with on_device_of(logits):
-        call(coefficients, logits, target, mask, maps, gradient)
+        call(coefficients, one, one, logits, target, mask, maps, gradient)
 
 
 def _key(options: tuple) -> tuple:

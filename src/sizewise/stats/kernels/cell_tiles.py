@@ -1,9 +1,9 @@
 """The sums per cell: each program walks over tiles of one row and adds each tile's share of every cell it meets.
 
-Cells are compact, so a tile of neighbouring pixels meets few of them: the kernel goes through the cell numbers of a
-tile from the lowest on, adds up the pixels of each, and adds that to a table. Tiles come in any order, so the table
-holds integers, whose sum has no order: fractions of 2^−32, and of 2^−20 for losses, which have no upper bound. What is
-not a number is counted in a plane of its own.
+Cells are compact, so the pixels of a tile come in few runs of one cell. With the values' running sum along the tile,
+the last pixel of a run adds it to its own cell and takes it from the next one, so that each cell keeps the sum of its
+runs. All of this is done with integers, whose sum has no order: fractions of 2^−32 in the table, and of 2^−20 for
+losses, which have no upper bound. What is not a number is counted in a plane of its own.
 """
 
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
@@ -28,9 +28,9 @@ from sizewise.stats.kernels.tile import (
     subtract_maximum,
 )
 
-SHARE_UNIT = tl.constexpr(float(1 << 32))
+SHARE_BITS = tl.constexpr(32)
 LOSS_UNIT = tl.constexpr(float(1 << 20))
-LARGEST = tl.constexpr(float(1 << 40))
+LARGEST_LOSS = tl.constexpr(float(1 << 16))
 NO_CELL = tl.constexpr((1 << 31) - 1)
 
 
@@ -78,6 +78,22 @@ def load_cells(start, per_map, offsets, position: tl.constexpr, counted, most):
     """The cell numbers of a tile, NO_CELL where a pixel has none or does not count."""
     number = tl.load(start + position * tl.full([], per_map, tl.int64) + offsets, mask=counted, other=0)
     return tl.where(counted & (number > 0) & (number <= most), number, NO_CELL)
+
+
+@triton.jit
+def add_runs(place, next_place, value, counted, ends, gives, KIND: tl.constexpr, BITS: tl.constexpr):
+    """Add a value's running sum to the own cell where a run ends, and take it from the next one where that counts.
+
+    BITS is that of a tile whose values are all 1, in an unsigned integer of 32.
+    """
+    value = tl.where(counted & (value == value), value, 0.0)
+    if KIND == FOCAL:
+        whole = tl.cumsum((tl.minimum(value, LARGEST_LOSS) * LOSS_UNIT + 0.5).to(tl.int64), axis=1)
+    else:
+        parts = tl.cumsum((value * (1 << BITS) + 0.5).to(tl.int32), axis=1)
+        whole = parts.to(tl.uint32, bitcast=True).to(tl.int64) << (SHARE_BITS - BITS)
+    tl.atomic_add(place, whole, mask=ends, sem="relaxed")
+    tl.atomic_add(next_place, -whole, mask=gives, sem="relaxed")
 
 
 @triton.jit
@@ -146,15 +162,19 @@ def cell_tiles(
     m_start = row_start(mask, row, m_image, m_channel, channels, SIGMOID)
     c_start = row_start(maps, row, c_image, c_channel, channels, SIGMOID)
     REGIONS: tl.constexpr = 2 if SIGMOID else 1
+    TILE_BITS: tl.constexpr = 26 if BLOCK == 32 else 25 if BLOCK == 64 else 24  # BLOCK of them fit in 32
+    tl.static_assert(BLOCK <= 128)
     own = table + (image.to(tl.int64) * most - 1) * channels * REGIONS
 
     first = part.to(tl.int64) if WIDE else part
     for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
-        pixel = tile * BLOCK + tl.arange(0, BLOCK)[None, :]
+        lane = tl.arange(0, BLOCK)[None, :]
+        pixel = tile * BLOCK + lane
         inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
         z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
         y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
         c_offsets = pixel_offsets(pixel, width, height, c_outer, c_middle, c_inner, AXES)
+        next_offsets = pixel_offsets(pixel + 1, width, height, c_outer, c_middle, c_inner, AXES)
         logit = load_classes(z_start, z_channel, z_offsets, inside, 0.0, K, 1, SIGMOID, DTYPE)
         valid = inside
         if HAS_MASK:
@@ -176,33 +196,38 @@ def cell_tiles(
 
         for k in tl.static_range(K):
             if POSITIONS[k] >= 0:
-                values = ()
-                for f in tl.static_range(len(KINDS)):
-                    for r in tl.static_range(REGIONS):
-                        if SIGMOID:
-                            y = wanted_share(share, label, r, SHARES, DTYPE)
-                            value = pixel_value(shifted, e, total, y, r, KINDS[f], PARAMETERS[f])
-                        else:
-                            y = wanted_share(share, label, k, SHARES, DTYPE)
-                            value = pixel_value(shifted, e, total, y, k, KINDS[f], PARAMETERS[f])
-                        values = values + (value,)
-                numbers = load_cells(c_start, c_channel, c_offsets, POSITIONS[k], valid, most)
+                own_map = c_start + POSITIONS[k] * tl.full([], c_channel, tl.int64)
+                here = tl.load(own_map + c_offsets, mask=inside, other=0)
+                after = tl.load(own_map + next_offsets, mask=inside & (pixel + 1 < pixels), other=0)
+                known = (here > 0) & (here <= most)
+                counted = valid & known
+                turns = (here != after) & (lane < BLOCK - 1)
+                ends = known & (turns | (lane == BLOCK - 1))
+                gives = turns & (after > 0) & (after <= most)
                 if SIGMOID:
                     column = row % channels
                 else:
                     column = k
-                number = tl.min(tl.min(numbers, axis=1), axis=0)
-                while number < NO_CELL:
-                    hit = numbers == number
-                    place = own + (number.to(tl.int64) * channels + column) * REGIONS
+                place = own + (here.to(tl.int64) * channels + column) * REGIONS
+                next_place = own + (after.to(tl.int64) * channels + column) * REGIONS
+                for r in tl.static_range(REGIONS):
+                    y = wanted_share(share, label, r if SIGMOID else k, SHARES, DTYPE)
+                    # most tiles have no pixel of a class that is small, and nothing to add to its sums over the label
+                    meets = tl.max(tl.max((counted & (y > 0)).to(tl.int32), axis=1), axis=0) > 0
                     for f in tl.static_range(len(KINDS)):
-                        for r in tl.static_range(REGIONS):
-                            found = tl.sum(tl.sum(tl.where(hit, values[f * REGIONS + r], 0.0), axis=1), axis=0)
-                            if found != found:
-                                tl.atomic_add(place + len(KINDS) * per_plane + r, 1)
-                            else:
-                                unit = LOSS_UNIT if KINDS[f] == FOCAL else SHARE_UNIT
-                                whole = (tl.minimum(found, LARGEST) * unit + 0.5).to(tl.int64)
-                                tl.atomic_add(place + f * tl.full([], per_plane, tl.int64) + r, whole)
-                    numbers = tl.where(hit, NO_CELL, numbers)
-                    number = tl.min(tl.min(numbers, axis=1), axis=0)
+                        plane = f * tl.full([], per_plane, tl.int64) + r
+                        if KINDS[f] == COUNT or KINDS[f] == OVERLAP or KINDS[f] == FOCAL:
+                            if meets:
+                                value = pixel_value(shifted, e, total, y, r if SIGMOID else k, KINDS[f], PARAMETERS[f])
+                                add_runs(
+                                    place + plane, next_place + plane, value, counted, ends, gives, KINDS[f], TILE_BITS
+                                )
+                        else:
+                            value = pixel_value(shifted, e, total, y, r if SIGMOID else k, KINDS[f], PARAMETERS[f])
+                            add_runs(
+                                place + plane, next_place + plane, value, counted, ends, gives, KINDS[f], TILE_BITS
+                            )
+                    strange = (counted & (total != total)).to(tl.int32)
+                    if tl.max(tl.max(strange, axis=1), axis=0) > 0:
+                        nan = len(KINDS) * tl.full([], per_plane, tl.int64) + r
+                        tl.atomic_add(place + nan, 1, mask=strange > 0, sem="relaxed")

@@ -22,9 +22,17 @@ class Launch:
     A launch belongs to one set of shapes, strides, dtypes and pointer alignments, so the first analysis stays right.
     """
 
-    def __init__(self, kernel: Any, grid: int, warps: int, numbers: tuple[int, ...], constants: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        kernel: Any,
+        grid: int,
+        warps: int,
+        numbers: tuple[int, ...],
+        constants: dict[str, Any],
+        **options: Any,  # of Triton's compiler
+    ) -> None:
         self.kernel, self.grid, self.warps = kernel, (grid, 1, 1), warps
-        self.numbers, self.constants = numbers, constants
+        self.numbers, self.constants, self.options = numbers, constants, options
         self.tail = (*numbers, *constants.values())
         self.run: Callable[..., None] | None = None
 
@@ -49,7 +57,7 @@ class Launch:
                 )
 
     def _settings(self) -> dict[str, Any]:
-        return {**self.constants, "num_warps": self.warps, "enable_fp_fusion": True}
+        return {**self.constants, "num_warps": self.warps, "enable_fp_fusion": True, **self.options}
 
 
 def programs_per_row(pixels: int, rows: int, shape: Shape, processors: int, fewest_tiles: int) -> int:

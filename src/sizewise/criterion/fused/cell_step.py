@@ -1,0 +1,218 @@
+"""The step on a GPU with terms per component: one more launch for the cells, and one gradient for both.
+
+The sums of cells stay integers until the formula reads them, and the backward pass reads the coefficients of a pixel's
+image and of its cells at once, so that neither passes a second time through memory.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from sizewise.criterion.cell_stats import CellPass, cells_for
+from sizewise.criterion.fused.axes import Unsupported
+from sizewise.criterion.fused.kernel import FormulaKernel
+from sizewise.criterion.fused.step import UNSEEN, dense_planes, formula_key, remember, sums_like
+from sizewise.criterion.plain_step import per_term
+from sizewise.private_apis import cuda_stream
+from sizewise.stats.cells import Cells
+from sizewise.stats.fields import Kind
+from sizewise.stats.kernels.cell_passes import GradientCall, SumsCall, takes
+from sizewise.stats.kernels.label_errors import record_of
+from sizewise.stats.kernels.passes import form_of, forward_call, number_on, on_device_of
+from sizewise.stats.kernels.shapes import power_of_two
+from sizewise.stats.region_stats import RegionStats
+
+if TYPE_CHECKING:
+    from sizewise.criterion.criterion import Criterion
+    from sizewise.criterion.snapshot import Snapshot
+
+
+def fused_cell_step(
+    snapshot: "Snapshot", criterion: "Criterion", logits: Tensor, target: Any, mask: Any, cells: Any, has_truth: bool
+) -> "tuple[CellStep | None, Any]":
+    """The launches for such input, or None where plain torch has to do; and the cells, which are found only once."""
+    given = snapshot.prepare(logits, target, mask)
+    cells = cells_for(criterion, *given, cells)
+    form, plans = cell_form(*given, cells), snapshot.plans[has_truth]
+    plan = plans.get(form, UNSEEN)
+    if plan is UNSEEN:
+        if logits.is_cuda and torch.cuda.is_current_stream_capturing():
+            return None, cells  # someone else's graph is being captured: no time to compile
+        plan = make_plan(snapshot, criterion, *given, cells, has_truth)
+        remember(plans, form, plan)
+    return None if plan is None else CellStep(plan, snapshot, given[1:], cells, form), cells
+
+
+def cell_form(logits: Tensor, target: Tensor, mask: Tensor | None, cells: Cells) -> tuple:
+    """All of the input that the launches depend on. The number of cells is rounded up, so that few are prepared."""
+    maps = cells.maps
+    of_maps = (maps.shape, maps.stride(), maps.data_ptr() & 15, cells.classes, power_of_two(max(1, cells.most)))
+    return (*form_of(logits, target, mask), *of_maps)
+
+
+def make_plan(
+    snapshot: "Snapshot",
+    criterion: "Criterion",
+    logits: Tensor,
+    target: Tensor,
+    mask: Tensor | None,
+    cells: Cells,
+    has_truth: bool,
+) -> "Plan | None":
+    """Prepare the launches; None for input or formulas that kernels do not cover."""
+    _, sigmoid, kinds, parameters, upsample = snapshot.reading
+    if logits.numel() == 0 or logits.dim() > 5 or upsample is not None or not snapshot.fits(logits.device):
+        return None
+    if not takes(logits, cells.maps, cells.classes, sigmoid, snapshot.cell_reading[2]):
+        return None
+    if {Kind.KEPT_SIZE, Kind.KEPT_PIXELS} & set(kinds):  # the gradient of pixels without a label
+        return None
+    with ThreadPoolExecutor(2, thread_name_prefix="sizewise") as pool:
+        plan = Plan(snapshot, logits, target, mask, cells, tuple(zip(kinds, parameters, strict=True)))
+        pool.submit(plan.compile_sums, logits, target, mask, cells.maps)
+        formula = formula_with_cells(snapshot, criterion, logits, has_truth)
+        if formula is None or not formula.takes(logits.shape[0], plan.most):
+            return None
+        plan.set_formula(formula, logits, target, mask, cells)
+        pool.submit(plan.compile_gradient, logits, target, mask, cells.maps)
+        like = sums_like(snapshot, logits)
+        if not formula.agrees_with(criterion, snapshot.fields, like, has_truth, snapshot.cell_fields):
+            snapshot.formulas[formula_key(logits, has_truth)] = None
+            return None
+    return plan
+
+
+def formula_with_cells(
+    snapshot: "Snapshot", criterion: "Criterion", logits: Tensor, has_truth: bool
+) -> FormulaKernel | None:
+    """The formula as a kernel, or None where it is left to torch."""
+    key = formula_key(logits, has_truth)
+    if key not in snapshot.formulas:
+        like, options = sums_like(snapshot, logits), {"one_image": logits.shape[0] == 1, "has_truth": has_truth}
+        try:
+            made = FormulaKernel(criterion, snapshot.fields, like, cell_fields=snapshot.cell_fields, **options)
+        except Unsupported:
+            made = None
+        snapshot.formulas[key] = made
+    return snapshot.formulas[key]
+
+
+class Plan:
+    """The launches for input of one form."""
+
+    formula: FormulaKernel
+
+    def __init__(
+        self,
+        snapshot: "Snapshot",
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        cells: Cells,
+        fields: tuple[tuple[int, float], ...],
+    ) -> None:
+        self.reading, self.cell_reading, self.fields = snapshot.reading, snapshot.cell_reading, fields
+        self.most, self.device = power_of_two(max(1, cells.most)), logits.get_device()
+        self.classes, self.tensors = cells.classes, [logits, target, logits if mask is None else mask, cells.maps]
+        self.sums = forward_call(logits, target, mask, *self.reading[:2], fields)
+        self.cell_sums = SumsCall(self.tensors, mask is not None, cells.classes, self.most, self.cell_reading)
+        self.record, self.one = record_of(logits.device), number_on(logits.device, torch.float64, 1.0)
+
+    def set_formula(
+        self, formula: FormulaKernel, logits: Tensor, target: Tensor, mask: Tensor | None, cells: Cells
+    ) -> None:
+        """The formula, and the gradient that reads what it keeps."""
+        self.formula, self.launch = formula, formula.launch(logits.shape[0], self.most)
+        given = ([*self.tensors, torch.empty_like(logits)], mask is not None, cells.classes, self.most)
+        planes = (formula.cell_planes, self.fields, formula.planes)
+        self.gradient = GradientCall(*given, self.cell_reading, *planes, writes=True)
+        self.tensors = []  # the plan outlives the call, its tensors must not
+
+    def compile_sums(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> None:
+        """Compile both passes for the sums."""
+        with on_device_of(logits):
+            self.sums.compile(logits, target, mask, self.record.tensor)
+            table = torch.empty(1, dtype=torch.int64, device=logits.device)
+            self.cell_sums.launch.compile(logits, target, logits if mask is None else mask, maps, table)
+
+    def compile_gradient(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> None:
+        """Compile the gradient."""
+        with on_device_of(logits):
+            some = torch.empty(1, dtype=self.sums.dtype, device=logits.device)
+            kept = logits if mask is None else mask
+            self.gradient.launch.compile(some, some, some, logits, target, kept, maps, logits)
+
+
+class CellStep:
+    """One step with its cells; see :class:`sizewise.criterion.step.Backend`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        snapshot: "Snapshot",
+        prepared: tuple[Tensor, Tensor | None],
+        cells: Cells,
+        form: tuple,
+    ) -> None:
+        self.plan, self.snapshot, self.prepared, self.cells, self.form = plan, snapshot, prepared, cells, form
+        self.table: Tensor
+        self.on_cells: Tensor
+
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        truth: Tensor | None,
+        scale: float,
+        learned: Sequence[Tensor],
+        derive: bool,
+    ) -> tuple[Tensor, Any, Tensor, tuple[Tensor | None, ...], Any]:
+        """See :class:`sizewise.criterion.step.Backend`."""
+        plan = self.plan
+        if plan.record.words[0]:
+            plan.record.raise_error()
+        target, mask = self.prepared
+        with on_device_of(logits):
+            stream = cuda_stream(plan.device)
+            sums = plan.sums(logits, target, mask, plan.record.tensor, stream=stream)
+            self.table = plan.cell_sums.fill(logits, target, mask, self.cells.maps, stream=stream)
+            factor = plan.one if scale == 1 else number_on(sums.device, torch.float64, scale)
+            total, kept, self.on_cells = plan.formula(sums, truth, factor, plan.launch, stream, self.table)
+        return total, kept, sums, (logits, target, mask), kept
+
+    @property
+    def cell_stats(self) -> RegionStats:
+        """The sums of cells as numbers."""
+        sums = self.plan.cell_sums.as_floats(self.table)
+        rows = sums.unflatten(1, (-1, self.plan.most))[:, :, : self.cells.most].flatten(1, 2)
+        return RegionStats(self.snapshot.cell_fields, rows)
+
+    def backward(
+        self, kept: Tensor, saved: tuple[Any, ...], upstream: Sequence[Tensor | None], wants_logits: bool
+    ) -> tuple[Tensor | None, Sequence[Tensor | None]]:
+        """See :class:`sizewise.criterion.step.Backend`."""
+        (logits, target, mask), total, plan = saved, upstream[0], self.plan
+        shape = plan.sums.sums_shape[1:]
+        if total is None or (len(upstream) > 1 and any(one is not None for one in upstream[1:])):
+            kept = kept.clone()
+            factors = plan.formula.parts(kept, shape)[1]
+            factors.copy_(per_term(factors, upstream))
+            total = number_on(kept.device, kept.dtype, 1.0)
+        if torch.is_grad_enabled() or cell_form(logits, target, mask, self.cells) != self.form:
+            coefficients, factors, _ = plan.formula.parts(kept, shape)
+            on_images = dense_planes(coefficients, factors, plan.formula.planes, len(plan.fields)) * total
+            on_cells = dense_planes(self.on_cells, factors, plan.formula.cell_planes, len(plan.cell_reading[2])) * total
+            on_cells = on_cells if self.snapshot.sigmoid else on_cells.squeeze(-1)
+            cells = Cells(self.cells.maps, self.cells.classes, plan.most)
+            return CellPass(self.snapshot, cells).gradient(on_images, on_cells, logits, target, mask), ()
+        gradient = torch.empty_like(logits)
+        if plan.gradient.empty:
+            return gradient.zero_(), ()
+        with on_device_of(logits):
+            given = (logits, target, mask, self.cells.maps, gradient)
+            plan.gradient(self.on_cells, kept, total, *given, stream=cuda_stream(plan.device))
+        return gradient, ()
