@@ -7,8 +7,9 @@
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.pixel_gradient import class_gradient, load_slots, pixel_parts
-from sizewise.stats.kernels.tile import load_classes, pixel_offsets, row_start, subtract_maximum
+from sizewise.stats.kernels.pieces import joined, load_runs, pieces, pieces_of_classes, store_runs
+from sizewise.stats.kernels.pixel_gradient import gather_slots, load_slots, pixels_gradient
+from sizewise.stats.kernels.tile import load_classes, pixel_offsets, row_start
 
 
 @triton.jit
@@ -56,6 +57,9 @@ def gradient_tiles(
     K: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
+    PIECES: tl.constexpr,
+    RUN: tl.constexpr,
+    GATHERED: tl.constexpr,
     AXES: tl.constexpr,
     SIGMOID: tl.constexpr,
     SHARES: tl.constexpr,
@@ -63,6 +67,7 @@ def gradient_tiles(
     HAS_IGNORE: tl.constexpr,
     UNLABELLED: tl.constexpr,
     EVEN: tl.constexpr,
+    WHOLE: tl.constexpr,
     WIDE: tl.constexpr,
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
@@ -82,8 +87,9 @@ def gradient_tiles(
     g_start = row_start(gradient, row, g_image, g_channel, channels, SIGMOID)
     per_class = tl.full([], g_channel, tl.int64)
     CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
+    STORED: tl.constexpr = logits.dtype.element_ty
 
-    parts = load_slots(coefficients, row, rows, KINDS, TEMPERATURES, SLOTS, TERMS, K, CHUNK)
+    parts = load_slots(coefficients, row, rows, KINDS, TEMPERATURES, SLOTS, TERMS, K, CHUNK, GATHERED)
     factor_on_all = tl.load(upstream)
 
     first = part.to(tl.int64) if WIDE else part
@@ -92,7 +98,11 @@ def gradient_tiles(
         inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
         z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
         y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
-        logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
+        if RUN > 0:
+            logit = load_runs(z_start, tile, pixels, K, BLOCK, PIECES, RUN, EVEN, WHOLE)
+        else:
+            logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, STORED)
+            logit = pieces_of_classes(logit, PIECES)
         kept = inside
         if HAS_MASK:
             m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
@@ -112,44 +122,62 @@ def gradient_tiles(
             if HAS_IGNORE:
                 valid = kept & (label != ignore)
             label = tl.where(valid & (label >= 0) & (label < K), label, -1).to(tl.int32)
-        entering = kept if UNLABELLED else valid
-        shifted = subtract_maximum(logit, entering, CHUNK, HAS_MASK or HAS_IGNORE)
-
-        found = pixel_parts(
-            shifted,
-            share if SHARES else label,
-            kept,
-            valid,
-            parts,
-            factor_on_all,
-            KINDS,
-            GAMMAS,
-            TEMPERATURES,
-            SIZES,
-            KEPT_SIZES,
-            CHUNK,
-            SHARES,
-        )
-        g_offsets = pixel_offsets(pixel, width, height, g_outer, g_middle, g_inner, AXES)
-        for c in tl.static_range(CHUNKS):
-            value = class_gradient(
-                found,
-                share if SHARES else label,
-                entering,
+        label_logits = pieces(inside, PIECES)
+        label_slots = ()
+        if GATHERED:
+            place = tl.maximum(label, 0) * tl.full([], z_channel, tl.int64)
+            label_logits = pieces(tl.load(z_start + place + z_offsets, mask=inside, other=0.0), PIECES)
+            slots = gather_slots(coefficients, row, rows, label, KINDS, SLOTS, TERMS, K, DTYPE)
+            label_slots = pieces_of_classes(slots, PIECES)
+        if SHARES:
+            targets = pieces_of_classes(share, PIECES)
+        else:
+            targets = pieces(label, PIECES)
+        kept = pieces(kept, PIECES)
+        valid = pieces(valid, PIECES)
+        found = ()
+        for g in tl.static_range(PIECES):
+            own_slots = ()
+            if GATHERED:
+                own_slots = label_slots[g]
+            one = pixels_gradient(
+                logit[g],
+                targets[g],
+                label_logits[g],
+                own_slots,
+                kept[g],
+                valid[g],
                 parts,
-                c,
+                factor_on_all,
+                KINDS,
+                GAMMAS,
+                TEMPERATURES,
                 SIZES,
                 KEPT_SIZES,
                 CHUNK,
                 SHARES,
                 HAS_MASK or HAS_IGNORE,
+                UNLABELLED,
+                GATHERED,
+                STORED,
+                DTYPE,
             )
-            if SIGMOID:
-                if c == 1:
-                    tl.store(g_start + g_offsets, value.to(gradient.dtype.element_ty), mask=inside)
-            elif CHUNK == 1:
-                tl.store(g_start + c * per_class + g_offsets, value.to(gradient.dtype.element_ty), mask=inside)
-            else:
-                classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
-                stored = inside if (c + 1) * CHUNK <= K else inside & (classes < K)
-                tl.store(g_start + classes * per_class + g_offsets, value.to(gradient.dtype.element_ty), mask=stored)
+            found = found + (one,)
+
+        if RUN > 0:
+            store_runs(g_start, tile, pixels, found, K, BLOCK, PIECES, RUN, EVEN, WHOLE)
+        else:
+            g_offsets = pixel_offsets(pixel, width, height, g_outer, g_middle, g_inner, AXES)
+            for c in tl.static_range(1 if SIGMOID else 0, CHUNKS):
+                of_class = ()
+                for g in tl.static_range(PIECES):
+                    of_class = of_class + (found[g][c],)
+                value = joined(of_class)
+                if SIGMOID:
+                    tl.store(g_start + g_offsets, value, mask=inside)
+                elif CHUNK == 1:
+                    tl.store(g_start + c * per_class + g_offsets, value, mask=inside)
+                else:
+                    classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
+                    stored = inside if (c + 1) * CHUNK <= K else inside & (classes < K)
+                    tl.store(g_start + classes * per_class + g_offsets, value, mask=stored)

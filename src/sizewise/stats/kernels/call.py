@@ -12,8 +12,8 @@ from sizewise.stats.kernels.field_order import Fields, Planes, gradient_constant
 from sizewise.stats.kernels.finish import add_programs
 from sizewise.stats.kernels.forward import partial_sums
 from sizewise.stats.kernels.launch import Launch, label_type, programs_per_row
-from sizewise.stats.kernels.layout import MAX_AXES, joint_layout, padded, plain_layout, reach
-from sizewise.stats.kernels.shapes import backward_shape, forward_shape, power_of_two
+from sizewise.stats.kernels.layout import MAX_AXES, joint_layout, memory_of, padded, plain_layout, reach
+from sizewise.stats.kernels.shapes import Shape, backward_shape, forward_shape, power_of_two
 from sizewise.stats.kernels.upsampling_table import table_of
 from sizewise.stats.reference import compute_dtype
 from sizewise.stats.upsampling import CORNERS
@@ -46,11 +46,12 @@ class Call:
         self.rows, self.classes = (images * self.channels, 2) if sigmoid else (images, self.channels)
         self.pixels = target[0, 0].numel()
         self.dtype, self.device = compute_dtype(logits.dtype), logits.device
-        self.classes_last = not sigmoid and self.channels > 1 and logits.stride(1) == 1
         self.tensors, self.sigmoid, self.itemsize = tensors, sigmoid, logits.dtype.itemsize
         layout = joint_layout(tensors) if upsample is None else plain_layout(target.shape[2:], tensors)
         assert layout is not None, "passes.walkable has made copies where there is no joint layout"
         self.layout = layout
+        self.memory = memory_of(logits, layout, sigmoid or upsample is not None)
+        self.can_gather = not (sigmoid or target.dtype.is_floating_point or upsample is not None)
         self.label, has_ignore = label_type(target.dtype, ignore_index)
         self.ignore = ignore_index if has_ignore and ignore_index is not None else 0
         self.target_constants = {
@@ -80,6 +81,17 @@ class Call:
         height = sizes[-2] if len(sizes) > 1 else 1
         return self.pixels, programs, self.channels, self.rows, self.ignore, sizes[-1], height, *strides
 
+    def tile(self, shape: Shape) -> dict[str, Any]:
+        """The constants of a tile."""
+        return {
+            "K": self.classes,
+            "CHUNK": shape.chunk,
+            "BLOCK": shape.block,
+            "PIECES": shape.pieces,
+            "RUN": shape.run,
+            "GATHERED": shape.gathered and self.can_gather,
+        }
+
     def ends(self, block: int, programs: int) -> dict[str, Any]:
         """The constants that depend on the number of pixels."""
         furthest = max(reach(self.layout.sizes, strides) for strides in self.layout.strides)
@@ -107,9 +119,8 @@ class ForwardCall(Call):
         tensors = [logits, target, logits if mask is None else mask]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields, upsample)
         self.table = None if upsample is None else table_of(logits, target, upsample)
-        shape = forward_shape(self.classes, self.classes_last, self.itemsize)
-        chunks = -(-self.classes // shape.chunk)
-        order = sort_fields(fields, chunks, shape.chunk == 1 and not target.dtype.is_floating_point)
+        shape = forward_shape(self.classes, self.memory, self.itemsize)
+        order = sort_fields(fields)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
         cells = self.rows * programs
         self.workspace_size = cells * ((1 if self.itemsize == 8 else 2) + len(fields) * self.classes)
@@ -119,17 +130,17 @@ class ForwardCall(Call):
         constants = {
             "KINDS": order.kinds,
             "PARAMETERS": order.parameters,
+            "GROUPS": order.groups,
             "TEMPERATURES": order.temperatures,
-            "STARTS": order.starts,
-            "PAIRED": order.paired,
-            "K": self.classes,
-            "CHUNK": shape.chunk,
-            "BLOCK": shape.block,
+            "FIRSTS": order.firsts,
+            "BESIDES": order.besides,
             "VECTOR": shape.vector,
+            **self.tile(shape),
             "UPSAMPLED": upsample is not None,
             "CORNERS": upsample == CORNERS,
             **self.flags,
             **self.ends(shape.block, programs),
+            "WHOLE": self.pixels % shape.pieces == 0,
         }
         depth = self.layout.sizes[0] if len(self.layout.sizes) == MAX_AXES else 1
         numbers = (*self.numbers(programs, 0, 1, 2), depth)
@@ -192,15 +203,14 @@ class BackwardCall(Call):
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask, gradient]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
-        shape = backward_shape(self.classes, self.classes_last, self.itemsize)
+        shape = backward_shape(self.classes, self.memory, self.itemsize)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
         constants = {
             **gradient_constants(fields, planes),
-            "K": self.classes,
-            "CHUNK": shape.chunk,
-            "BLOCK": shape.block,
+            **self.tile(shape),
             **self.flags,
             **self.ends(shape.block, programs),
+            "WHOLE": self.pixels % shape.pieces == 0,
         }
         self.empty = not constants["TEMPERATURES"]
         self.gradient_tiles = Launch(

@@ -7,6 +7,7 @@ from sizewise.stats.fields import Kind
 
 LABEL_KINDS = (Kind.FOCAL, Kind.OVERLAP)
 SIZE_KINDS = (Kind.SIZE, Kind.KEPT_SIZE)
+ROW_KINDS = (Kind.PIXELS, Kind.KEPT_PIXELS)
 
 Fields = Sequence[tuple[int, float]]
 Planes = Sequence[tuple[int, int]]
@@ -14,14 +15,19 @@ Planes = Sequence[tuple[int, int]]
 
 
 class Sorted(NamedTuple):
-    """The forward kernel's order of fields: without a softmax, those of τ = 1, then each other temperature."""
+    """The forward kernel's order of fields: those per row, then those per class, grouped by their softmax.
+
+    ``groups`` is the place of each field's softmax in ``temperatures``, −1 for a field per row; a temperature of 0 is
+    no softmax at all. ``firsts`` is the first field of each group, ``besides`` whether one of them needs 1 − p.
+    """
 
     kinds: tuple[int, ...]
     parameters: tuple[float, ...]
     places: tuple[int, ...]
+    groups: tuple[int, ...]
     temperatures: tuple[float, ...]
-    starts: tuple[int, ...]
-    paired: tuple[int, ...]
+    firsts: tuple[int, ...]
+    besides: tuple[int, ...]
 
 
 def temperature_of(kind: int, parameter: float) -> float:
@@ -31,36 +37,32 @@ def temperature_of(kind: int, parameter: float) -> float:
     return 1.0 if kind in LABEL_KINDS else 0.0
 
 
-def sort_fields(fields: Fields, chunks: int, can_pair: bool) -> Sorted:
-    """Fields in groups of one softmax, where each one's sums start, and which two come from one comparison."""
+def sort_fields(fields: Fields) -> Sorted:
+    """Fields in groups of one softmax; the count goes with the label's other fields where there are any."""
+    first = 1.0 if any(kind in LABEL_KINDS for kind, _ in fields) else 0.0
 
     def rank(place: int) -> tuple:
         kind, parameter = fields[place]
-        temperature = temperature_of(kind, parameter)
-        is_nll = kind == Kind.FOCAL and parameter == 0
-        return temperature != 0, temperature != 1, temperature, kind == Kind.COUNT, not is_nll
+        temperature = first if kind == Kind.COUNT else temperature_of(kind, parameter)
+        return kind not in ROW_KINDS, temperature != first, temperature, kind != Kind.COUNT
 
     places = sorted(range(len(fields)), key=rank)
     ordered = [fields[place] for place in places]
-    temperatures, starts, start, last = [], [], 0, 0.0
-    for kind, parameter in ordered:
-        temperature = temperature_of(kind, parameter)
-        temperatures.append(temperature if temperature != last else 0.0)
-        last = temperature
-        starts.append(start)
-        start += 1 if kind in (Kind.PIXELS, Kind.KEPT_PIXELS) else chunks
-    paired = [0] * len(fields)
-    pair = [(int(Kind.COUNT), 0.0), (int(Kind.FOCAL), 0.0)]
-    for place in range(1, len(ordered)):
-        if can_pair and [(int(kind), parameter) for kind, parameter in ordered[place - 1 : place + 1]] == pair:
-            paired[place - 1 : place + 1] = [1, 2]
+    ranks = [rank(place)[:3] for place in places]
+    starts = [place for place, one in enumerate(ranks) if one[0] and one not in ranks[:place]]
+    groups = tuple(sum(start <= place for start in starts) - 1 for place in range(len(ordered)))
+    besides = [False] * len(starts)
+    for group, (kind, parameter) in zip(groups, ordered, strict=True):
+        if kind == Kind.FOCAL and parameter != 0:
+            besides[group] = True
     return Sorted(
         tuple(int(kind) for kind, _ in ordered),
         tuple(float(parameter) for _, parameter in ordered),
         tuple(places),
-        tuple(temperatures),
+        groups,
+        tuple(float(ranks[start][2]) for start in starts),
         tuple(starts),
-        tuple(paired),
+        tuple(int(one) for one in besides),
     )
 
 

@@ -9,85 +9,9 @@ import triton
 import triton.language as tl
 
 from sizewise.stats.kernels.interpolation import corners_of, interpolated_classes
-from sizewise.stats.kernels.tile import (
-    COUNT,
-    FOCAL,
-    KEPT_PIXELS,
-    KEPT_SIZE,
-    LN_2,
-    LOG2_E,
-    OVERLAP,
-    PIXELS,
-    SIZE,
-    at_label,
-    beside_label,
-    class_numbers,
-    exponentials,
-    load_classes,
-    minus_log_over_rest,
-    pixel_offsets,
-    rest_power,
-    row_start,
-    subtract_maximum,
-    sum_classes,
-)
-
-
-@triton.jit
-def fold(values, VECTOR: tl.constexpr):
-    """Add up the neighbouring pixels that one thread holds: (CHUNK, BLOCK) to (CHUNK, BLOCK / VECTOR)."""
-    return tl.sum(tl.reshape(values, [values.shape[0], values.shape[1] // VECTOR, VECTOR]), axis=2)
-
-
-@triton.jit
-def pieces(values, VECTOR: tl.constexpr):
-    """The 1st, 2nd, … of each VECTOR neighbouring pixels, as VECTOR tensors of shape (CHUNK, BLOCK / VECTOR)."""
-    rows: tl.constexpr = values.shape[0]
-    parts: tl.constexpr = values.shape[1] // VECTOR
-    if VECTOR == 1:
-        return (values,)
-    elif VECTOR == 2:
-        return tl.split(tl.reshape(values, [rows, parts, 2]))
-    else:
-        tl.static_assert(VECTOR == 4)
-        even, odd = tl.split(tl.reshape(values, [rows, parts, 2, 2]))
-        a, c = tl.split(even)
-        b, d = tl.split(odd)
-        return (a, b, c, d)
-
-
-@triton.jit
-def add_products(total, values, weights, VECTOR: tl.constexpr):
-    """total + Σ over neighbours of values · weights, one fused operation for each."""
-    values = pieces(values, VECTOR)
-    for v in tl.static_range(VECTOR):
-        total += values[v] * weights[v]
-    return total
-
-
-@triton.jit
-def add_hits(total, labels, number, values, VECTOR: tl.constexpr):
-    """total + Σ over the neighbours of that label; adding under a condition takes one predicated operation."""
-    for v in tl.static_range(VECTOR):
-        total = tl.where(labels[v] == number, total + values[v], total)
-    return total
-
-
-@triton.jit
-def add_minus_logs(counts, nlls, labels, number, logs, shifted, VECTOR: tl.constexpr):
-    """Both sums of one class, from one comparison: the pixels of that label, and their −log2 p = log2 Σe − x."""
-    shifted = pieces(shifted, VECTOR)
-    for v in tl.static_range(VECTOR):
-        hit = labels[v] == number
-        nlls = tl.where(hit, nlls + (logs[v] - shifted[v]), nlls)
-        counts = tl.where(hit, counts + 1.0, counts)
-    return counts, nlls
-
-
-@triton.jit
-def focal_value(minus_log, rest, GAMMA: tl.constexpr):
-    """−(1 − p)^γ log p."""
-    return minus_log if GAMMA == 0.0 else rest_power(rest, GAMMA) * rest * minus_log_over_rest(minus_log, rest)
+from sizewise.stats.kernels.pieces import load_runs, pieces, pieces_of_classes
+from sizewise.stats.kernels.pixel_sums import add_pixels, focal_value  # noqa: F401
+from sizewise.stats.kernels.tile import load_classes, pixel_offsets, row_start, sum_classes
 
 
 @triton.jit
@@ -122,13 +46,17 @@ def partial_sums(
     depth,
     KINDS: tl.constexpr,
     PARAMETERS: tl.constexpr,
+    GROUPS: tl.constexpr,
     TEMPERATURES: tl.constexpr,
-    STARTS: tl.constexpr,
-    PAIRED: tl.constexpr,
+    FIRSTS: tl.constexpr,
+    BESIDES: tl.constexpr,
     K: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
+    PIECES: tl.constexpr,
     VECTOR: tl.constexpr,
+    RUN: tl.constexpr,
+    GATHERED: tl.constexpr,
     AXES: tl.constexpr,
     UPSAMPLED: tl.constexpr,
     CORNERS: tl.constexpr,
@@ -138,14 +66,16 @@ def partial_sums(
     HAS_IGNORE: tl.constexpr,
     UNLABELLED: tl.constexpr,
     EVEN: tl.constexpr,
+    WHOLE: tl.constexpr,
     WIDE: tl.constexpr,
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """Fields come in groups of one softmax: TEMPERATURES[f] is above 0 where field f starts a group.
+    """The fields come in groups of one softmax, see :class:`sizewise.stats.kernels.field_order.Sorted`.
 
-    STARTS[f] is where the sums of field f start among all. PAIRED[f] is 2 where field f is the negative log-likelihood
-    and takes the count along, 1 for that count.
+    A tile of BLOCK pixels is worked on as PIECES tiles, of which each thread holds VECTOR neighbours. RUN is how many
+    values to read at a time where the pixels lie in one line with their classes, else 0. GATHERED: the label's logit
+    is read again rather than looked for among all.
 
     The workspace begins with one int64 for each program, 0 or what a bad target value is found by, then holds the
     partial sums as (fields, rows, K, programs). ``table`` and ``depth`` are for logits that are UPSAMPLED.
@@ -157,16 +87,16 @@ def partial_sums(
     y_start = row_start(target, row, y_image, y_channel, channels, SIGMOID)
     m_start = row_start(mask, row, m_image, m_channel, channels, SIGMOID)
     CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
-    PARTS: tl.constexpr = BLOCK // VECTOR
-    UNROLLED: tl.constexpr = CHUNK == 1
+    PARTS: tl.constexpr = BLOCK // (PIECES * VECTOR)
+    OWN: tl.constexpr = FIRSTS[0] if len(FIRSTS) > 0 else len(KINDS)
+    FIELDS: tl.constexpr = len(KINDS) - OWN
+    STORED: tl.constexpr = logits.dtype.element_ty
 
     sums = ()
-    for f in tl.static_range(len(KINDS)):
-        if KINDS[f] == PIXELS or KINDS[f] == KEPT_PIXELS:
-            sums = sums + (tl.zeros([1, PARTS], DTYPE),)
-        else:
-            for _c in tl.static_range(CHUNKS):
-                sums = sums + (tl.zeros([CHUNK, PARTS], DTYPE),)
+    for _f in tl.static_range(OWN):
+        sums = sums + (tl.zeros([1, PARTS], DTYPE),)
+    for _c in tl.static_range(CHUNKS * FIELDS):
+        sums = sums + (tl.zeros([CHUNK, PARTS], DTYPE),)
     stray = tl.zeros([1, BLOCK], tl.int64 if SHARES else LABEL)
 
     first = part.to(tl.int64) if WIDE else part
@@ -179,9 +109,14 @@ def partial_sums(
                 pixel, inside, table, width, height, depth, z_outer, z_middle, z_inner, AXES, CORNERS, DTYPE
             )
             logit = interpolated_classes(z_start, z_channel, around, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
+            logit = pieces_of_classes(logit, PIECES)
         else:
             z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
-            logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
+            if RUN > 0:
+                logit = load_runs(z_start, tile, pixels, K, BLOCK, PIECES, RUN, EVEN, WHOLE)
+            else:
+                logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, STORED)
+                logit = pieces_of_classes(logit, PIECES)
         kept = inside
         if HAS_MASK:
             m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
@@ -214,76 +149,38 @@ def partial_sums(
             known = (label >= 0) & (label < K)
             stray = tl.where(valid & ~known, label, stray)  # never 0, which is a label of every problem
             label = tl.where(valid & known, label, -1).to(tl.int32)
-            if UNROLLED:
-                labels = pieces(label, VECTOR)
-        entering = kept if UNLABELLED else valid
-        shifted = subtract_maximum(logit, entering, CHUNK, HAS_MASK or HAS_IGNORE)
-
-        added = ()
-        for f in tl.static_range(len(KINDS)):
-            if TEMPERATURES[f] > 0:
-                e, total = exponentials(shifted, TEMPERATURES[f], CHUNK)
-                inverse = 1.0 / total
-            if KINDS[f] == PIXELS or KINDS[f] == KEPT_PIXELS:
-                counted = valid if KINDS[f] == PIXELS else kept
-                added = added + (sums[STARTS[f]] + fold(counted.to(DTYPE), VECTOR),)
-            elif PAIRED[f] == 2:
-                logs = pieces(tl.log2(total), VECTOR)
-                counts = ()
-                nlls = ()
-                for c in tl.static_range(CHUNKS):
-                    one, two = add_minus_logs(
-                        sums[STARTS[f - 1] + c], sums[STARTS[f] + c], labels, c, logs, shifted[c], VECTOR
-                    )
-                    counts = counts + (one,)
-                    nlls = nlls + (two,)
-                added = added + counts + nlls
-            elif PAIRED[f] == 0:
-                if KINDS[f] == SIZE or KINDS[f] == KEPT_SIZE:
-                    weight = tl.where(valid if KINDS[f] == SIZE else kept, inverse, 0.0)
-                    if UNROLLED:
-                        weights = pieces(weight, VECTOR)
-                if (KINDS[f] == FOCAL or KINDS[f] == OVERLAP) and not SHARES:
-                    minus_log = (tl.log2(total) - at_label(shifted, label, CHUNK)) * LN_2
-                    if KINDS[f] == OVERLAP:
-                        value = tl.exp2(minus_log * -LOG2_E)
-                    elif PARAMETERS[f] == 0.0:
-                        value = minus_log
-                    else:
-                        rest = beside_label(e, label, CHUNK) * inverse
-                        value = focal_value(minus_log, rest, PARAMETERS[f])
-                    if UNROLLED:
-                        values = pieces(value, VECTOR)
-                elif KINDS[f] == COUNT and UNROLLED and not SHARES:
-                    values = pieces(tl.full([1, BLOCK], 1.0, DTYPE), VECTOR)
-                for c in tl.static_range(CHUNKS):
-                    before = sums[STARTS[f] + c]
-                    if UNROLLED and (KINDS[f] == SIZE or KINDS[f] == KEPT_SIZE):
-                        after = add_products(before, e[c], weights, VECTOR)
-                    elif UNROLLED and not SHARES:
-                        after = add_hits(before, labels, c, values, VECTOR)
-                    elif KINDS[f] == SIZE or KINDS[f] == KEPT_SIZE:
-                        after = before + fold(e[c] * weight, VECTOR)
-                    elif SHARES:
-                        if KINDS[f] == COUNT:
-                            one = share[c]
-                        elif KINDS[f] == OVERLAP:
-                            one = tl.minimum(e[c] * inverse, share[c])
-                        else:
-                            minus_log = (tl.log2(total) - shifted[c]) * LN_2
-                            rest = tl.maximum(1.0 - e[c] * inverse, 0.0)
-                            one = focal_value(minus_log, rest, PARAMETERS[f]) * share[c]
-                            one = tl.where(share[c] > 0, one, 0.0)  # 0 · log 0 = 0
-                        after = before + fold(one, VECTOR)
-                    else:
-                        hit = label == class_numbers(c, CHUNK)
-                        if KINDS[f] == COUNT:
-                            one = hit.to(DTYPE)
-                        else:
-                            one = tl.where(hit, value, 0.0)
-                        after = before + fold(one, VECTOR)
-                    added = added + (after,)
-        sums = added
+        label_logits = pieces(inside, PIECES)
+        if GATHERED:
+            place = tl.maximum(label, 0) * tl.full([], z_channel, tl.int64)
+            label_logits = pieces(tl.load(z_start + place + z_offsets, mask=inside, other=0.0), PIECES)
+        if SHARES:
+            targets = pieces_of_classes(share, PIECES)
+        else:
+            targets = pieces(label, PIECES)
+        kept = pieces(kept, PIECES)
+        valid = pieces(valid, PIECES)
+        for g in tl.static_range(PIECES):
+            sums = add_pixels(
+                sums,
+                logit[g],
+                targets[g],
+                label_logits[g],
+                kept[g],
+                valid[g],
+                KINDS,
+                PARAMETERS,
+                TEMPERATURES,
+                GROUPS,
+                FIRSTS,
+                BESIDES,
+                CHUNK,
+                VECTOR,
+                SHARES,
+                HAS_MASK or HAS_IGNORE,
+                UNLABELLED,
+                GATHERED,
+                DTYPE,
+            )
 
     highest = tl.max(tl.max(stray, axis=1), axis=0)
     lowest_stray = tl.min(tl.min(stray, axis=1), axis=0)
@@ -294,12 +191,10 @@ def partial_sums(
     partials = workspace + (cells if DTYPE == tl.float64 else 2 * cells) + part
     for f in tl.static_range(len(KINDS)):
         place = (f * rows + row) * K
-        if KINDS[f] == PIXELS or KINDS[f] == KEPT_PIXELS:
-            tl.store(partials + place * programs, tl.sum(tl.sum(sums[STARTS[f]], axis=1), axis=0))
+        if f < OWN:
+            tl.store(partials + place * programs, tl.sum(tl.sum(sums[f], axis=1), axis=0))
         else:
             for c in tl.static_range(CHUNKS):
                 classes = c * CHUNK + tl.arange(0, CHUNK)
-                total = tl.sum(sums[STARTS[f] + c], axis=1)
-                if PAIRED[f] == 2:
-                    total *= LN_2
+                total = tl.sum(sums[c * FIELDS + f], axis=1)
                 tl.store(partials + (place + classes) * programs, total, mask=classes < K)

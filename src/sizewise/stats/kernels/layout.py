@@ -56,6 +56,19 @@ def plain_layout(spatial: Sequence[int], tensors: Sequence[Tensor]) -> Layout:
     return Layout(tuple(spatial), tuple(tuple(tensor.stride()[2:]) for tensor in tensors))
 
 
+def memory_of(logits: Tensor, layout: Layout, plain: bool) -> str:
+    """How the classes lie: "pixels" are neighbours, or the "classes" of a pixel are, or all of them form "runs"."""
+    classes = logits.shape[1]
+    if plain or classes == 1 or logits.stride(1) != 1:
+        return "pixels"
+    wanted = classes
+    for size, stride in zip(reversed(layout.sizes), reversed(layout.strides[0]), strict=True):
+        if size > 1 and stride != wanted:
+            return "classes"
+        wanted *= size
+    return "runs"
+
+
 def padded(values: tuple[int, ...]) -> tuple[int, ...]:
     """Three entries, the missing outer ones as 0."""
     return (0,) * (MAX_AXES - len(values)) + values

@@ -9,14 +9,16 @@ import triton.language as tl
 
 from sizewise.stats.kernels.tile import (
     LN_2,
-    LOG2_E,
     OVERLAP,
     at_label,
     beside_label,
     class_numbers,
+    entering_logits,
     exponentials,
+    highest_class,
     minus_log_over_rest,
     rest_power,
+    shift,
     sum_classes,
 )
 
@@ -71,8 +73,12 @@ def load_slots(
     TERMS: tl.constexpr,
     K: tl.constexpr,
     CHUNK: tl.constexpr,
+    GATHERED: tl.constexpr = False,
 ):
-    """The coefficients of one row: those of the label's fields, of the sizes, and of the sizes over kept pixels."""
+    """The coefficients of one row: those of the label's fields, of the sizes, and of the sizes over kept pixels.
+
+    Where those of the label are GATHERED at each pixel, none is held.
+    """
     own = coefficients + row.to(tl.int64) * K
     per_plane = tl.full([], rows, tl.int64) * K
     factors = coefficients + len(SLOTS) * per_plane
@@ -84,9 +90,45 @@ def load_slots(
         size_parts = size_parts + (load_slot(own, per_plane, factors, FIRST_SIZE + t, SLOTS, TERMS, K, CHUNK),)
         kept_parts = kept_parts + (load_slot(own, per_plane, factors, FIRST_KEPT + t, SLOTS, TERMS, K, CHUNK),)
     label_parts = ()
-    for f in tl.static_range(len(KINDS)):
-        label_parts = label_parts + (load_slot(own, per_plane, factors, f, SLOTS, TERMS, K, CHUNK),)
+    if not GATHERED:
+        for f in tl.static_range(len(KINDS)):
+            label_parts = label_parts + (load_slot(own, per_plane, factors, f, SLOTS, TERMS, K, CHUNK),)
     return label_parts, size_parts, kept_parts
+
+
+@triton.jit
+def gather_slots(
+    coefficients,
+    row,
+    rows,
+    label,
+    KINDS: tl.constexpr,
+    SLOTS: tl.constexpr,
+    TERMS: tl.constexpr,
+    K: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """For each of the label's fields its coefficient at each pixel's label, (1, BLOCK); 0 where the label is −1."""
+    own = coefficients + row.to(tl.int64) * K + label
+    per_plane = tl.full([], rows, tl.int64) * K
+    factors = coefficients + len(SLOTS) * per_plane
+    found = ()
+    for f in tl.static_range(len(KINDS)):
+        total = tl.zeros(label.shape, DTYPE)
+        for p in tl.static_range(len(SLOTS)):
+            if SLOTS[p] == f:
+                total += tl.load(own + p * per_plane, mask=label >= 0, other=0.0) * tl.load(factors + TERMS[p])
+        found = found + (total,)
+    return found
+
+
+@triton.jit
+def select_slots(label_parts, label, CHUNK: tl.constexpr):
+    """The same from coefficients that are held."""
+    found = ()
+    for f in tl.static_range(len(label_parts)):
+        found = found + (at_label(label_parts[f], label, CHUNK),)
+    return found
 
 
 @triton.jit
@@ -123,6 +165,8 @@ def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GA
 def pixel_parts(
     shifted,
     target,
+    label_shifted,
+    label_slots,
     kept,
     valid,
     parts,
@@ -137,7 +181,8 @@ def pixel_parts(
 ):
     """What :func:`class_gradient` needs of a tile: e for each τ, its factors, and the pulls of the label or of shares.
 
-    ``target`` is the label, (1, BLOCK), or the shares of all classes; ``parts`` are those of :func:`load_slots`.
+    ``target`` is the label, (1, BLOCK), or the shares of all classes; ``parts`` are those of :func:`load_slots`. With
+    labels, ``label_shifted`` is x at the label, and ``label_slots`` the label's coefficients.
     """
     label_parts, size_parts, kept_parts = parts
     softmaxes = ()
@@ -165,10 +210,10 @@ def pixel_parts(
             else:
                 pull = tl.zeros_like(inverse)
                 for f in tl.static_range(len(KINDS)):
-                    one = at_label(label_parts[f], target, CHUNK)
+                    one = label_slots[f]
                     if KINDS[f] == OVERLAP or GAMMAS[f] != 0.0:
-                        minus_log = (tl.log2(total) - at_label(shifted, target, CHUNK)) * LN_2
-                        p = tl.exp2(minus_log * -LOG2_E)
+                        minus_log = (tl.log2(total) - label_shifted) * LN_2
+                        p = tl.exp2(label_shifted) * inverse
                         if KINDS[f] == OVERLAP:
                             one = -one * p
                         else:
@@ -222,3 +267,63 @@ def class_gradient(
     if SELECT:
         value = tl.where(entering, value, 0.0)
     return value
+
+
+@triton.jit
+def pixels_gradient(
+    logit,
+    target,
+    label_logit,
+    label_slots,
+    kept,
+    valid,
+    parts,
+    factor_on_all,
+    KINDS: tl.constexpr,
+    GAMMAS: tl.constexpr,
+    TEMPERATURES: tl.constexpr,
+    SIZES: tl.constexpr,
+    KEPT_SIZES: tl.constexpr,
+    CHUNK: tl.constexpr,
+    SHARES: tl.constexpr,
+    SELECT: tl.constexpr,
+    UNLABELLED: tl.constexpr,
+    GATHERED: tl.constexpr,
+    STORED: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """The gradient of some pixels, a tuple of (CHUNK, pixels) as they are stored."""
+    entering = kept if UNLABELLED else valid
+    logit = entering_logits(logit, entering, SELECT, DTYPE)
+    highest = highest_class(logit, CHUNK)
+    shifted = ()
+    for c in tl.static_range(len(logit)):
+        shifted = shifted + (shift(logit[c], highest),)
+    label_shifted = highest
+    if GATHERED:
+        label_shifted = shift(label_logit.to(DTYPE), highest)
+    elif not SHARES:
+        label_shifted = at_label(shifted, target, CHUNK)
+        label_slots = select_slots(parts[0], target, CHUNK)
+    found = pixel_parts(
+        shifted,
+        target,
+        label_shifted,
+        label_slots,
+        kept,
+        valid,
+        parts,
+        factor_on_all,
+        KINDS,
+        GAMMAS,
+        TEMPERATURES,
+        SIZES,
+        KEPT_SIZES,
+        CHUNK,
+        SHARES,
+    )
+    values = ()
+    for c in tl.static_range(len(logit)):
+        value = class_gradient(found, target, entering, parts, c, SIZES, KEPT_SIZES, CHUNK, SHARES, SELECT)
+        values = values + (value.to(STORED),)
+    return values

@@ -4,13 +4,21 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """CHUNK classes by BLOCK pixels at a time, VECTOR neighbours in a thread; WAVES programs on a multiprocessor."""
+    """How a program goes over its pixels.
+
+    It reads CHUNK classes by BLOCK pixels at a time, and works on the pixels in PIECES, of which a thread holds VECTOR
+    neighbours. WAVES programs are there for each multiprocessor. RUN is how many values are read at a time where the
+    pixels lie in one line with their classes, else 0. GATHERED: what belongs to a label is read at its place.
+    """
 
     chunk: int
     block: int
     warps: int
     vector: int
     waves: int
+    pieces: int = 1
+    run: int = 0
+    gathered: bool = False
 
 
 # Up to here the classes are unrolled, so that none is padding.
@@ -29,16 +37,18 @@ def chunk_of(classes: int, classes_last: bool, writes: bool) -> int:
     return 1 if classes <= MOST_UNROLLED else power_of_two((classes + 15) // 16)
 
 
-def forward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
+def forward_shape(classes: int, memory: str, itemsize: int) -> Shape:
     """For the forward kernel: a thread holds all classes of a few pixels, and one sum for each class and field."""
-    shape = _shape(classes, chunk_of(classes, classes_last, writes=False), classes_last, itemsize, 64)
+    last = memory != "pixels"
+    shape = _shape(classes, chunk_of(classes, last, writes=False), last, itemsize, 64)
     # Each program ends with a reduction over its threads, so there are no more of them than run at once.
     return shape._replace(waves=max(1, (16 if shape.vector * classes <= 48 else 12) // shape.warps))
 
 
-def backward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
+def backward_shape(classes: int, memory: str, itemsize: int) -> Shape:
     """For the backward kernel, which holds two softmaxes at once, but no sums."""
-    shape = _shape(classes, chunk_of(classes, classes_last, writes=True), classes_last, itemsize, 40)
+    last = memory != "pixels"
+    shape = _shape(classes, chunk_of(classes, last, writes=True), last, itemsize, 40)
     return shape._replace(waves=max(1, 32 // shape.warps))
 
 

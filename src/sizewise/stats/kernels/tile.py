@@ -92,29 +92,43 @@ def sum_classes(values, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def subtract_maximum(chunks, entering, CHUNK: tl.constexpr, SELECT: tl.constexpr):
-    """x = (z − max z) log2 e, with 0 in place of the logits of pixels that do not enter, since NaN times 0 is NaN.
-
-    The maximum times log2 e is rounded, but equally for all classes, so that it cancels in softmax and log p.
-    """
+def entering_logits(chunks, entering, SELECT: tl.constexpr, DTYPE: tl.constexpr):
+    """The logits to compute with: 0 in place of those of pixels that do not enter, since NaN times 0 is NaN."""
     kept = ()
     for c in tl.static_range(len(chunks)):
         if SELECT:
-            kept = kept + (tl.where(entering, chunks[c], 0.0),)
+            kept = kept + (tl.where(entering, chunks[c].to(DTYPE), 0.0),)
         else:
-            kept = kept + (chunks[c],)
-    highest = kept[0]
+            kept = kept + (chunks[c].to(DTYPE),)
+    return kept
+
+
+@triton.jit
+def highest_class(chunks, CHUNK: tl.constexpr):
+    """max z, (1, BLOCK)."""
+    highest = chunks[0]
     for c in tl.static_range(1, len(chunks)):
-        highest = tl.maximum(highest, kept[c])
-    if CHUNK > 1:
-        highest = tl.max(highest, axis=0, keep_dims=True)
-    scaled = highest * LOG2_E
+        highest = tl.maximum(highest, chunks[c])
+    return highest if CHUNK == 1 else tl.max(highest, axis=0, keep_dims=True)
+
+
+@triton.jit
+def shift(values, highest):
+    """x = (z − max z) log2 e. The maximum times log2 e is rounded, but equally for all classes: it cancels."""
+    if FUSED:
+        return tl.fma(values, tl.full([1, 1], LOG2_E, values.dtype), -(highest * LOG2_E))
+    else:
+        return (values - highest) * LOG2_E
+
+
+@triton.jit
+def subtract_maximum(chunks, entering, CHUNK: tl.constexpr, SELECT: tl.constexpr):
+    """x of all classes, with 0 for the logits of pixels that do not enter."""
+    kept = entering_logits(chunks, entering, SELECT, chunks[0].dtype)
+    highest = highest_class(kept, CHUNK)
     shifted = ()
     for c in tl.static_range(len(chunks)):
-        if FUSED:
-            shifted = shifted + (tl.fma(kept[c], tl.full([1, 1], LOG2_E, scaled.dtype), -scaled),)
-        else:
-            shifted = shifted + ((kept[c] - highest) * LOG2_E,)
+        shifted = shifted + (shift(kept[c], highest),)
     return shifted
 
 
@@ -155,7 +169,7 @@ def beside_label(chunks, label, CHUNK: tl.constexpr):
     """Σ over the classes other than the label, (1, BLOCK): 1 − p without cancellation."""
     rest = tl.where(label == class_numbers(0, CHUNK), 0.0, chunks[0])
     for c in tl.static_range(1, len(chunks)):
-        rest += tl.where(label == class_numbers(c, CHUNK), 0.0, chunks[c])
+        rest = tl.where(label == class_numbers(c, CHUNK), rest, rest + chunks[c])  # one predicated operation
     return sum_classes(rest, CHUNK)
 
 
