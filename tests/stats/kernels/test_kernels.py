@@ -38,6 +38,19 @@ CLASS_COUNTS = [
     for target in ("int16", "shares float32")
     for fields in ("rce", "every")
 ]
+# Sizes that let a thread read several values at once, in lines of pixels or of pixels with all their classes.
+WORDS = [
+    Case(shape, dtype, target, sigmoid, mask, ignore_index, layout, fields)
+    for shape in ((2, 2, 8, 16), (1, 7, 4, 4, 12), (2, 19, 6, 20), (1, 30, 44), (1, 150, 6, 4), (1, 170, 4, 8))
+    for dtype in ("float32", "bfloat16", "float16", "float64")
+    for target in ("uint8", "int64", "shares float32")
+    for sigmoid in (False, True)
+    for mask in (False, True)
+    for ignore_index in (None, 1)
+    for layout in ("contiguous", "channels_last")
+    for fields in FIELD_SETS
+    if not (ignore_index is not None and target.startswith("shares")) and not (sigmoid and shape[1] > 7)
+]
 
 
 def name(case):
@@ -47,6 +60,11 @@ def name(case):
 @pytest.mark.parametrize("case", sample(FORMS, 36), ids=name)
 def test_every_form_of_input(case):
     judge(case, passes, DEVICE)
+
+
+@pytest.mark.parametrize("case", sample(WORDS, 24), ids=name)
+def test_several_values_at_once(case):
+    judge(case, passes, DEVICE, seed=2)
 
 
 @pytest.mark.parametrize("case", sample(LAID_OUT, 18), ids=name)

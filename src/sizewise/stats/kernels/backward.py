@@ -7,9 +7,17 @@
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.pieces import joined, load_runs, pieces, pieces_of_classes, store_runs
 from sizewise.stats.kernels.pixel_gradient import gather_slots, load_slots, pixels_gradient
-from sizewise.stats.kernels.tile import load_classes, pixel_offsets, row_start
+from sizewise.stats.kernels.reading import read
+from sizewise.stats.kernels.tile import (
+    entering_shares,
+    load_at_label,
+    load_classes,
+    pixel_offsets,
+    row_start,
+    store_classes,
+)
+from sizewise.stats.kernels.words import load_words, store_words, unpacked_classes
 
 
 @triton.jit
@@ -57,8 +65,9 @@ def gradient_tiles(
     K: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
-    PIECES: tl.constexpr,
-    RUN: tl.constexpr,
+    VECTOR: tl.constexpr,
+    BYTES: tl.constexpr,
+    RUNS: tl.constexpr,
     GATHERED: tl.constexpr,
     AXES: tl.constexpr,
     SIGMOID: tl.constexpr,
@@ -67,7 +76,6 @@ def gradient_tiles(
     HAS_IGNORE: tl.constexpr,
     UNLABELLED: tl.constexpr,
     EVEN: tl.constexpr,
-    WHOLE: tl.constexpr,
     WIDE: tl.constexpr,
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
@@ -85,8 +93,8 @@ def gradient_tiles(
     y_start = row_start(target, row, y_image, y_channel, channels, SIGMOID)
     m_start = row_start(mask, row, m_image, m_channel, channels, SIGMOID)
     g_start = row_start(gradient, row, g_image, g_channel, channels, SIGMOID)
-    per_class = tl.full([], g_channel, tl.int64)
-    CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
+    PARTS: tl.constexpr = BLOCK // VECTOR
+    LOADED: tl.constexpr = 1 if SIGMOID else K
     STORED: tl.constexpr = logits.dtype.element_ty
 
     parts = load_slots(coefficients, row, rows, KINDS, TEMPERATURES, SLOTS, TERMS, K, CHUNK, GATHERED)
@@ -94,59 +102,51 @@ def gradient_tiles(
 
     first = part.to(tl.int64) if WIDE else part
     for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
-        pixel = tile * BLOCK + tl.arange(0, BLOCK)[None, :]
-        inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
-        z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
-        y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
-        if RUN > 0:
-            logit = load_runs(z_start, tile, pixels, K, BLOCK, PIECES, RUN, EVEN, WHOLE)
-        else:
-            logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, STORED)
-            logit = pieces_of_classes(logit, PIECES)
-        kept = inside
-        if HAS_MASK:
-            m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
-            kept = inside & (tl.load(m_start + m_offsets, mask=inside, other=0) != 0)
-        valid = kept
-        if SHARES:
-            share = load_classes(y_start, y_channel, y_offsets, inside, 0.0, K, CHUNK, SIGMOID, DTYPE)
-            if SIGMOID:
-                share = (1.0 - share[1], share[1])
-            if HAS_MASK or (SIGMOID and not EVEN):  # 1 − 0 is not 0 at pixels outside
-                chosen = ()
-                for c in tl.static_range(CHUNKS):
-                    chosen = chosen + (tl.where(valid, share[c], 0.0),)
-                share = chosen
-        else:
-            label = tl.load(y_start + y_offsets, mask=inside, other=0).to(LABEL)
-            if HAS_IGNORE:
-                valid = kept & (label != ignore)
-            label = tl.where(valid & (label >= 0) & (label < K), label, -1).to(tl.int32)
-        label_logits = pieces(inside, PIECES)
-        label_slots = ()
-        if GATHERED:
-            place = tl.maximum(label, 0) * tl.full([], z_channel, tl.int64)
-            label_logits = pieces(tl.load(z_start + place + z_offsets, mask=inside, other=0.0), PIECES)
-            slots = gather_slots(coefficients, row, rows, label, KINDS, SLOTS, TERMS, K, DTYPE)
-            label_slots = pieces_of_classes(slots, PIECES)
-        if SHARES:
-            targets = pieces_of_classes(share, PIECES)
-        else:
-            targets = pieces(label, PIECES)
-        kept = pieces(kept, PIECES)
-        valid = pieces(valid, PIECES)
-        found = ()
-        for g in tl.static_range(PIECES):
-            own_slots = ()
-            if GATHERED:
-                own_slots = label_slots[g]
-            one = pixels_gradient(
-                logit[g],
-                targets[g],
-                label_logits[g],
-                own_slots,
-                kept[g],
-                valid[g],
+        leading = tile * BLOCK + tl.arange(0, PARTS)[None, :] * VECTOR
+        if BYTES > 0:
+            leading_inside = tl.full([1, PARTS], 1, tl.int1) if EVEN else leading < pixels
+            if RUNS:
+                places = leading * K
+            else:
+                places = pixel_offsets(leading, width, height, z_outer, z_middle, z_inner, AXES)
+            words = load_words(z_start, z_channel, places, leading_inside, LOADED, CHUNK, VECTOR, BYTES, RUNS, EVEN)
+        gradients = ()
+        for g in tl.static_range(VECTOR):
+            pixel = leading + g
+            inside = tl.full([1, PARTS], 1, tl.int1) if EVEN else pixel < pixels
+            z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
+            if BYTES > 0:
+                logit = unpacked_classes(words, g, K, CHUNK, VECTOR, RUNS, SIGMOID, STORED, DTYPE)
+            else:
+                logit = load_classes(
+                    z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE, True
+                )
+            kept = inside
+            if HAS_MASK:
+                m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
+                kept = inside & (tl.load(m_start + m_offsets, mask=inside, other=0) != 0)
+            valid = kept
+            y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
+            label_logit = inside
+            label_slots = ()
+            if SHARES:
+                share = load_classes(y_start, y_channel, y_offsets, inside, 0.0, K, CHUNK, SIGMOID, DTYPE, True)
+                aim = entering_shares(share, valid, SIGMOID, HAS_MASK or (SIGMOID and not EVEN))
+            else:
+                label = read(y_start + y_offsets, inside, EVEN).to(LABEL)
+                if HAS_IGNORE:
+                    valid = kept & (label != ignore)
+                aim = tl.where(valid & (label >= 0) & (label < K), label, -1).to(tl.int32)
+                if GATHERED:
+                    label_logit = load_at_label(z_start, z_channel, z_offsets, aim)
+                    label_slots = gather_slots(coefficients, row, rows, aim, KINDS, SLOTS, TERMS, K, DTYPE)
+            own = pixels_gradient(
+                logit,
+                aim,
+                label_logit,
+                label_slots,
+                kept,
+                valid,
                 parts,
                 factor_on_all,
                 KINDS,
@@ -159,25 +159,16 @@ def gradient_tiles(
                 HAS_MASK or HAS_IGNORE,
                 UNLABELLED,
                 GATHERED,
-                STORED,
+                SIGMOID,
                 DTYPE,
             )
-            found = found + (one,)
-
-        if RUN > 0:
-            store_runs(g_start, tile, pixels, found, K, BLOCK, PIECES, RUN, EVEN, WHOLE)
-        else:
-            g_offsets = pixel_offsets(pixel, width, height, g_outer, g_middle, g_inner, AXES)
-            for c in tl.static_range(1 if SIGMOID else 0, CHUNKS):
-                of_class = ()
-                for g in tl.static_range(PIECES):
-                    of_class = of_class + (found[g][c],)
-                value = joined(of_class)
-                if SIGMOID:
-                    tl.store(g_start + g_offsets, value, mask=inside)
-                elif CHUNK == 1:
-                    tl.store(g_start + c * per_class + g_offsets, value, mask=inside)
-                else:
-                    classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
-                    stored = inside if (c + 1) * CHUNK <= K else inside & (classes < K)
-                    tl.store(g_start + classes * per_class + g_offsets, value, mask=stored)
+            gradients = gradients + (own,)
+            if BYTES == 0:
+                g_offsets = pixel_offsets(pixel, width, height, g_outer, g_middle, g_inner, AXES)
+                store_classes(g_start, g_channel, g_offsets, inside, own, LOADED, CHUNK)
+        if BYTES > 0:
+            if not RUNS:
+                places = pixel_offsets(leading, width, height, g_outer, g_middle, g_inner, AXES)
+            store_words(
+                g_start, g_channel, places, leading_inside, gradients, LOADED, CHUNK, VECTOR, BYTES, RUNS, STORED, EVEN
+            )

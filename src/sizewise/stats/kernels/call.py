@@ -12,8 +12,17 @@ from sizewise.stats.kernels.field_order import Fields, Planes, gradient_constant
 from sizewise.stats.kernels.finish import add_programs
 from sizewise.stats.kernels.forward import partial_sums
 from sizewise.stats.kernels.launch import Launch, label_type, programs_per_row
-from sizewise.stats.kernels.layout import MAX_AXES, joint_layout, memory_of, padded, plain_layout, reach
-from sizewise.stats.kernels.shapes import Shape, backward_shape, forward_shape, power_of_two
+from sizewise.stats.kernels.layout import (
+    MAX_AXES,
+    Layout,
+    joint_layout,
+    memory_of,
+    padded,
+    plain_layout,
+    reach,
+    word_bytes,
+)
+from sizewise.stats.kernels.shapes import WORD, Shape, backward_shape, forward_shape, power_of_two
 from sizewise.stats.kernels.upsampling_table import table_of
 from sizewise.stats.reference import compute_dtype
 from sizewise.stats.upsampling import CORNERS
@@ -81,14 +90,20 @@ class Call:
         height = sizes[-2] if len(sizes) > 1 else 1
         return self.pixels, programs, self.channels, self.rows, self.ignore, sizes[-1], height, *strides
 
+    def word(self, *places: int) -> int:
+        """How many bytes of the tensors at ``places`` are read or written at once; see :func:`word_bytes`."""
+        layout = Layout(self.layout.sizes, tuple(self.layout.strides[place] for place in places))
+        return word_bytes([self.tensors[place] for place in places], layout, self.memory)
+
     def tile(self, shape: Shape) -> dict[str, Any]:
         """The constants of a tile."""
         return {
             "K": self.classes,
             "CHUNK": shape.chunk,
             "BLOCK": shape.block,
-            "PIECES": shape.pieces,
-            "RUN": shape.run,
+            "VECTOR": shape.vector,
+            "BYTES": shape.bytes,
+            "RUNS": shape.runs,
             "GATHERED": shape.gathered and self.can_gather,
         }
 
@@ -119,7 +134,10 @@ class ForwardCall(Call):
         tensors = [logits, target, logits if mask is None else mask]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields, upsample)
         self.table = None if upsample is None else table_of(logits, target, upsample)
-        shape = forward_shape(self.classes, self.memory, self.itemsize)
+        word = self.word(0) if upsample is None else WORD
+        shape = forward_shape(self.classes, self.memory, self.itemsize, word)
+        if upsample is not None:  # as many pixels, but each made from several logits
+            shape = shape._replace(bytes=0)
         order = sort_fields(fields)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
         cells = self.rows * programs
@@ -134,13 +152,11 @@ class ForwardCall(Call):
             "TEMPERATURES": order.temperatures,
             "FIRSTS": order.firsts,
             "BESIDES": order.besides,
-            "VECTOR": shape.vector,
             **self.tile(shape),
             "UPSAMPLED": upsample is not None,
             "CORNERS": upsample == CORNERS,
             **self.flags,
             **self.ends(shape.block, programs),
-            "WHOLE": self.pixels % shape.pieces == 0,
         }
         depth = self.layout.sizes[0] if len(self.layout.sizes) == MAX_AXES else 1
         numbers = (*self.numbers(programs, 0, 1, 2), depth)
@@ -203,14 +219,13 @@ class BackwardCall(Call):
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask, gradient]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
-        shape = backward_shape(self.classes, self.memory, self.itemsize)
+        shape = backward_shape(self.classes, self.memory, self.itemsize, self.word(0, 3))
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
         constants = {
             **gradient_constants(fields, planes),
             **self.tile(shape),
             **self.flags,
             **self.ends(shape.block, programs),
-            "WHOLE": self.pixels % shape.pieces == 0,
         }
         self.empty = not constants["TEMPERATURES"]
         self.gradient_tiles = Launch(

@@ -3,15 +3,16 @@
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
 # its own return.
 # mypy: ignore-errors
-# ruff: noqa: RET505, SIM300
+# ruff: noqa: SIM300
 
 import triton
 import triton.language as tl
 
 from sizewise.stats.kernels.interpolation import corners_of, interpolated_classes
-from sizewise.stats.kernels.pieces import load_runs, pieces, pieces_of_classes
 from sizewise.stats.kernels.pixel_sums import add_pixels, focal_value  # noqa: F401
-from sizewise.stats.kernels.tile import load_classes, pixel_offsets, row_start, sum_classes
+from sizewise.stats.kernels.reading import read, write
+from sizewise.stats.kernels.tile import are_shares, entering_shares, load_at_label, load_classes, pixel_offsets, row_start
+from sizewise.stats.kernels.words import load_words, unpacked_classes
 
 
 @triton.jit
@@ -53,9 +54,9 @@ def partial_sums(
     K: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
-    PIECES: tl.constexpr,
     VECTOR: tl.constexpr,
-    RUN: tl.constexpr,
+    BYTES: tl.constexpr,
+    RUNS: tl.constexpr,
     GATHERED: tl.constexpr,
     AXES: tl.constexpr,
     UPSAMPLED: tl.constexpr,
@@ -66,16 +67,15 @@ def partial_sums(
     HAS_IGNORE: tl.constexpr,
     UNLABELLED: tl.constexpr,
     EVEN: tl.constexpr,
-    WHOLE: tl.constexpr,
     WIDE: tl.constexpr,
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
     """The fields come in groups of one softmax, see :class:`sizewise.stats.kernels.field_order.Sorted`.
 
-    A tile of BLOCK pixels is worked on as PIECES tiles, of which each thread holds VECTOR neighbours. RUN is how many
-    values to read at a time where the pixels lie in one line with their classes, else 0. GATHERED: the label's logit
-    is read again rather than looked for among all.
+    Of a tile of BLOCK pixels a thread holds VECTOR neighbours, and works on one after the other. It reads them as words
+    of so many BYTES, or one by one if that is 0; RUNS says that the classes of these pixels lie in one line. GATHERED:
+    the label's logit is read again rather than looked for among all.
 
     The workspace begins with one int64 for each program, 0 or what a bad target value is found by, then holds the
     partial sums as (fields, rows, K, programs). ``table`` and ``depth`` are for logits that are UPSAMPLED.
@@ -87,7 +87,7 @@ def partial_sums(
     y_start = row_start(target, row, y_image, y_channel, channels, SIGMOID)
     m_start = row_start(mask, row, m_image, m_channel, channels, SIGMOID)
     CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
-    PARTS: tl.constexpr = BLOCK // (PIECES * VECTOR)
+    PARTS: tl.constexpr = BLOCK // VECTOR
     OWN: tl.constexpr = FIRSTS[0] if len(FIRSTS) > 0 else len(KINDS)
     FIELDS: tl.constexpr = len(KINDS) - OWN
     STORED: tl.constexpr = logits.dtype.element_ty
@@ -97,76 +97,64 @@ def partial_sums(
         sums = sums + (tl.zeros([1, PARTS], DTYPE),)
     for _c in tl.static_range(CHUNKS * FIELDS):
         sums = sums + (tl.zeros([CHUNK, PARTS], DTYPE),)
-    stray = tl.zeros([1, BLOCK], tl.int64 if SHARES else LABEL)
+    stray = tl.zeros([1, PARTS], tl.int64 if SHARES else LABEL)
 
     first = part.to(tl.int64) if WIDE else part
     for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
-        pixel = tile * BLOCK + tl.arange(0, BLOCK)[None, :]
-        inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
-        y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
-        if UPSAMPLED:
-            around = corners_of(
-                pixel, inside, table, width, height, depth, z_outer, z_middle, z_inner, AXES, CORNERS, DTYPE
+        leading = tile * BLOCK + tl.arange(0, PARTS)[None, :] * VECTOR
+        if BYTES > 0:
+            leading_inside = tl.full([1, PARTS], 1, tl.int1) if EVEN else leading < pixels
+            if RUNS:
+                places = leading * K
+            else:
+                places = pixel_offsets(leading, width, height, z_outer, z_middle, z_inner, AXES)
+            words = load_words(
+                z_start, z_channel, places, leading_inside, 1 if SIGMOID else K, CHUNK, VECTOR, BYTES, RUNS, EVEN
             )
-            logit = interpolated_classes(z_start, z_channel, around, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
-            logit = pieces_of_classes(logit, PIECES)
-        else:
-            z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
-            if RUN > 0:
-                logit = load_runs(z_start, tile, pixels, K, BLOCK, PIECES, RUN, EVEN, WHOLE)
+        for g in tl.static_range(VECTOR):
+            pixel = leading + g
+            inside = tl.full([1, PARTS], 1, tl.int1) if EVEN else pixel < pixels
+            if UPSAMPLED:
+                around = corners_of(
+                    pixel, inside, table, width, height, depth, z_outer, z_middle, z_inner, AXES, CORNERS, DTYPE
+                )
+                logit = interpolated_classes(z_start, z_channel, around, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
             else:
-                logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, STORED)
-                logit = pieces_of_classes(logit, PIECES)
-        kept = inside
-        if HAS_MASK:
-            m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
-            kept = inside & (tl.load(m_start + m_offsets, mask=inside, other=0) != 0)
-        valid = kept
-        if SHARES:
-            share = load_classes(y_start, y_channel, y_offsets, inside, 0.0, K, CHUNK, SIGMOID, DTYPE)
-            if SIGMOID:
-                wrong = valid & ~((share[1] >= 0) & (share[1] <= 1))
-                share = (1.0 - share[1], share[1])
+                z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
+                if BYTES > 0:
+                    logit = unpacked_classes(words, g, K, CHUNK, VECTOR, RUNS, SIGMOID, STORED, DTYPE)
+                else:
+                    logit = load_classes(
+                        z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE, True
+                    )
+            kept = inside
+            if HAS_MASK:
+                m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
+                kept = inside & (tl.load(m_start + m_offsets, mask=inside, other=0) != 0)
+            valid = kept
+            y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
+            label_logit = inside
+            if SHARES:
+                share = load_classes(y_start, y_channel, y_offsets, inside, 0.0, K, CHUNK, SIGMOID, DTYPE, True)
+                wrong = valid & ~are_shares(share, CHUNK, SIGMOID)
+                stray = tl.where(wrong, row.to(tl.int64) * pixels + pixel + 1, stray)
+                aim = entering_shares(share, valid, SIGMOID, HAS_MASK or (SIGMOID and not EVEN))
             else:
-                lowest = share[0]
-                total_share = share[0]
-                for c in tl.static_range(1, CHUNKS):
-                    lowest = tl.minimum(lowest, share[c])
-                    total_share = total_share + share[c]
-                lowest = lowest if CHUNK == 1 else tl.min(lowest, axis=0, keep_dims=True)
-                total_share = sum_classes(total_share, CHUNK)
-                wrong = valid & ~((tl.abs(total_share - 1) <= 1e-3) & (lowest >= 0))
-            stray = tl.where(wrong, row.to(tl.int64) * pixels + pixel + 1, stray)
-            if HAS_MASK or (SIGMOID and not EVEN):  # 1 − 0 is not 0 at pixels outside
-                chosen = ()
-                for c in tl.static_range(CHUNKS):
-                    chosen = chosen + (tl.where(valid, share[c], 0.0),)
-                share = chosen
-        else:
-            label = tl.load(y_start + y_offsets, mask=inside, other=0).to(LABEL)
-            if HAS_IGNORE:
-                valid = kept & (label != ignore)
-            known = (label >= 0) & (label < K)
-            stray = tl.where(valid & ~known, label, stray)  # never 0, which is a label of every problem
-            label = tl.where(valid & known, label, -1).to(tl.int32)
-        label_logits = pieces(inside, PIECES)
-        if GATHERED:
-            place = tl.maximum(label, 0) * tl.full([], z_channel, tl.int64)
-            label_logits = pieces(tl.load(z_start + place + z_offsets, mask=inside, other=0.0), PIECES)
-        if SHARES:
-            targets = pieces_of_classes(share, PIECES)
-        else:
-            targets = pieces(label, PIECES)
-        kept = pieces(kept, PIECES)
-        valid = pieces(valid, PIECES)
-        for g in tl.static_range(PIECES):
+                label = read(y_start + y_offsets, inside, EVEN).to(LABEL)
+                if HAS_IGNORE:
+                    valid = kept & (label != ignore)
+                known = (label >= 0) & (label < K)
+                stray = tl.where(valid & ~known, label, stray)  # never 0, which is a label of every problem
+                aim = tl.where(valid & known, label, -1).to(tl.int32)
+                if GATHERED:
+                    label_logit = load_at_label(z_start, z_channel, z_offsets, aim)
             sums = add_pixels(
                 sums,
-                logit[g],
-                targets[g],
-                label_logits[g],
-                kept[g],
-                valid[g],
+                logit,
+                aim,
+                label_logit,
+                kept,
+                valid,
                 KINDS,
                 PARAMETERS,
                 TEMPERATURES,
@@ -174,7 +162,6 @@ def partial_sums(
                 FIRSTS,
                 BESIDES,
                 CHUNK,
-                VECTOR,
                 SHARES,
                 HAS_MASK or HAS_IGNORE,
                 UNLABELLED,
@@ -195,6 +182,9 @@ def partial_sums(
             tl.store(partials + place * programs, tl.sum(tl.sum(sums[f], axis=1), axis=0))
         else:
             for c in tl.static_range(CHUNKS):
-                classes = c * CHUNK + tl.arange(0, CHUNK)
                 total = tl.sum(sums[c * FIELDS + f], axis=1)
-                tl.store(partials + (place + classes) * programs, total, mask=classes < K)
+                if CHUNK == 1:
+                    tl.store(partials + (place + c) * programs, tl.sum(total, axis=0))
+                else:
+                    classes = c * CHUNK + tl.arange(0, CHUNK)
+                    write(partials + (place + classes) * programs, total, classes < K, False)

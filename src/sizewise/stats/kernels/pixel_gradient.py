@@ -7,8 +7,9 @@
 import triton
 import triton.language as tl
 
+from sizewise.stats.kernels.arithmetic import LN_2, inverse_of, log2_of
+from sizewise.stats.kernels.reading import read
 from sizewise.stats.kernels.tile import (
-    LN_2,
     OVERLAP,
     at_label,
     beside_label,
@@ -54,7 +55,7 @@ def load_slot(
                     value = tl.load(own + p * per_plane + c) * factor
                 else:
                     classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
-                    value = tl.load(own + p * per_plane + classes, mask=classes < K, other=0.0) * factor
+                    value = read(own + p * per_plane + classes, classes < K, False) * factor
                 if len(chunks) > 0:
                     value += chunks[c]
                 added = added + (value,)
@@ -117,7 +118,7 @@ def gather_slots(
         total = tl.zeros(label.shape, DTYPE)
         for p in tl.static_range(len(SLOTS)):
             if SLOTS[p] == f:
-                total += tl.load(own + p * per_plane, mask=label >= 0, other=0.0) * tl.load(factors + TERMS[p])
+                total += read(own + p * per_plane, label >= 0, False) * tl.load(factors + TERMS[p])
         found = found + (total,)
     return found
 
@@ -143,7 +144,7 @@ def weighted_sum(weights, chunks, CHUNK: tl.constexpr):
 @triton.jit
 def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GAMMAS: tl.constexpr):
     """q_ik of probability targets for each class, with the share of the class and ``factor`` included."""
-    inverse = 1.0 / total
+    inverse = inverse_of(total)
     pulls = ()
     for c in tl.static_range(len(share)):
         p = e[c] * inverse
@@ -154,7 +155,7 @@ def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GA
             elif GAMMAS[f] == 0.0:
                 pull += share[c] * parts[f][c]
             else:
-                minus_log = (tl.log2(total) - shifted[c]) * LN_2
+                minus_log = (log2_of(total) - shifted[c]) * LN_2
                 slope = focal_slope(minus_log, tl.maximum(1.0 - p, 0.0), p, GAMMAS[f])
                 pull += tl.where(share[c] > 0, share[c] * parts[f][c] * slope, 0.0)
         pulls = pulls + (pull * factor,)
@@ -192,7 +193,7 @@ def pixel_parts(
     pulls = ()
     for t in tl.static_range(len(TEMPERATURES)):
         e, total = exponentials(shifted, TEMPERATURES[t], CHUNK)
-        inverse = 1.0 / total
+        inverse = inverse_of(total)
         scale = tl.where(valid, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
         kept_scale = tl.where(kept, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
         factor = tl.zeros_like(inverse)
@@ -212,7 +213,7 @@ def pixel_parts(
                 for f in tl.static_range(len(KINDS)):
                     one = label_slots[f]
                     if KINDS[f] == OVERLAP or GAMMAS[f] != 0.0:
-                        minus_log = (tl.log2(total) - label_shifted) * LN_2
+                        minus_log = (log2_of(total) - label_shifted) * LN_2
                         p = tl.exp2(label_shifted) * inverse
                         if KINDS[f] == OVERLAP:
                             one = -one * p
@@ -289,10 +290,10 @@ def pixels_gradient(
     SELECT: tl.constexpr,
     UNLABELLED: tl.constexpr,
     GATHERED: tl.constexpr,
-    STORED: tl.constexpr,
+    SIGMOID: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """The gradient of some pixels, a tuple of (CHUNK, pixels) as they are stored."""
+    """The gradient of some pixels, a tuple of (CHUNK, pixels); for SIGMOID that of the foreground."""
     entering = kept if UNLABELLED else valid
     logit = entering_logits(logit, entering, SELECT, DTYPE)
     highest = highest_class(logit, CHUNK)
@@ -323,7 +324,7 @@ def pixels_gradient(
         SHARES,
     )
     values = ()
-    for c in tl.static_range(len(logit)):
+    for c in tl.static_range(1 if SIGMOID else 0, len(logit)):
         value = class_gradient(found, target, entering, parts, c, SIZES, KEPT_SIZES, CHUNK, SHARES, SELECT)
-        values = values + (value.to(STORED),)
+        values = values + (value,)
     return values

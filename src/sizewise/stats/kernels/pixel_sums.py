@@ -8,12 +8,11 @@
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.pieces import pieces
+from sizewise.stats.kernels.arithmetic import LN_2, inverse_of, log2_of
 from sizewise.stats.kernels.tile import (
     COUNT,
     FOCAL,
     KEPT_SIZE,
-    LN_2,
     OVERLAP,
     PIXELS,
     SIZE,
@@ -36,39 +35,13 @@ def focal_value(minus_log, rest, GAMMA: tl.constexpr):
 
 
 @triton.jit
-def add_up(total, values, VECTOR: tl.constexpr):
-    """total + Σ over the neighbours that one thread holds."""
-    values = pieces(values, VECTOR)
-    for v in tl.static_range(VECTOR):
-        total += values[v]
-    return total
-
-
-@triton.jit
-def add_products(total, values, weights, VECTOR: tl.constexpr):
-    """total + Σ over neighbours of values · weights, one fused operation for each."""
-    values = pieces(values, VECTOR)
-    for v in tl.static_range(VECTOR):
-        total += values[v] * weights[v]
-    return total
-
-
-@triton.jit
-def add_hits(total, labels, number, values, VECTOR: tl.constexpr):
-    """total + Σ over the neighbours of that label; adding under a condition takes one predicated operation."""
-    for v in tl.static_range(VECTOR):
-        total = tl.where(labels[v] == number, total + values[v], total)
-    return total
-
-
-@triton.jit
 def share_value(share, shifted, e, total, KIND: tl.constexpr, PARAMETER: tl.constexpr):
     """What probability targets add to one class."""
-    inverse = 1.0 / total
+    inverse = inverse_of(total)
     if KIND == OVERLAP:
         return tl.minimum(e * inverse, share)
     else:
-        minus_log = (tl.log2(total) - shifted) * LN_2
+        minus_log = (log2_of(total) - shifted) * LN_2
         rest = tl.maximum(1.0 - e * inverse, 0.0)
         return tl.where(share > 0, focal_value(minus_log, rest, PARAMETER) * share, 0.0)  # 0 · log 0 = 0
 
@@ -88,7 +61,6 @@ def add_pixels(
     FIRSTS: tl.constexpr,
     BESIDES: tl.constexpr,
     CHUNK: tl.constexpr,
-    VECTOR: tl.constexpr,
     SHARES: tl.constexpr,
     SELECT: tl.constexpr,
     UNLABELLED: tl.constexpr,
@@ -108,12 +80,10 @@ def add_pixels(
     shifted = ()
     for c in tl.static_range(len(logit)):
         shifted = shifted + (shift(logit[c], highest),)
-    if not SHARES:
-        labels = pieces(target, VECTOR)
     added = ()
     for f in tl.static_range(OWN):
         counted = valid if KINDS[f] == PIXELS else kept
-        added = added + (add_up(sums[f], counted.to(DTYPE), VECTOR),)
+        added = added + (sums[f] + counted.to(DTYPE),)
 
     rows = ()
     for g in tl.static_range(len(TEMPERATURES)):
@@ -129,21 +99,21 @@ def add_pixels(
                 rest = beside_label(e, target, CHUNK)
                 total = rest + label_e
         if TEMPERATURES[g] > 0:
-            inverse = 1.0 / total
-            weights = pieces(tl.where(valid, inverse, 0.0), VECTOR)
-            kept_weights = pieces(tl.where(kept, inverse, 0.0), VECTOR)
+            inverse = inverse_of(total)
+            weights = tl.where(valid, inverse, 0.0)
+            kept_weights = tl.where(kept, inverse, 0.0)
         values = ()
         for f in tl.static_range(len(KINDS)):
             if GROUPS[f] == g and not SHARES:
                 if KINDS[f] == OVERLAP:
                     value = label_e * inverse
                 elif KINDS[f] == FOCAL:
-                    value = (tl.log2(total) - label_shifted) * LN_2
+                    value = (log2_of(total) - label_shifted) * LN_2
                     if PARAMETERS[f] != 0.0:
                         value = focal_value(value, rest * inverse, PARAMETERS[f])
                 else:
                     value = tl.full(valid.shape, 1.0, DTYPE)
-                values = values + (pieces(value, VECTOR),)
+                values = values + (value,)
         grown = ()
         for c in tl.static_range(len(logit)):
             row = ()
@@ -153,16 +123,16 @@ def add_pixels(
                 if GROUPS[f] == g:
                     before = sums[OWN + c * FIELDS + f - OWN]
                     if KINDS[f] == SIZE:
-                        after = add_products(before, e[c], weights, VECTOR)
+                        after = before + e[c] * weights
                     elif KINDS[f] == KEPT_SIZE:
-                        after = add_products(before, e[c], kept_weights, VECTOR)
-                    elif not SHARES:
-                        after = add_hits(before, labels, class_numbers(c, CHUNK), values[f - FIRSTS[g]], VECTOR)
+                        after = before + e[c] * kept_weights
+                    elif not SHARES:  # adding under a condition takes one predicated operation
+                        hit = target == class_numbers(c, CHUNK)
+                        after = tl.where(hit, before + values[f - FIRSTS[g]], before)
                     elif KINDS[f] == COUNT:
-                        after = add_up(before, target[c], VECTOR)
+                        after = before + target[c]
                     else:
-                        one = share_value(target[c], shifted[c], e[c], total, KINDS[f], PARAMETERS[f])
-                        after = add_up(before, one, VECTOR)
+                        after = before + share_value(target[c], shifted[c], e[c], total, KINDS[f], PARAMETERS[f])
                     row = row + (after,)
             grown = grown + (row,)
         rows = grown

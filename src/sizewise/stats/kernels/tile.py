@@ -10,12 +10,12 @@ padded to a power of two would cost; many classes take larger chunks. What belon
 # mypy: ignore-errors
 # ruff: noqa: RET505
 
-import os
-
 import triton
 import triton.language as tl
 
 from sizewise.stats.fields import Kind
+from sizewise.stats.kernels.arithmetic import FUSED, LN_2, LOG2_E, inverse_of  # noqa: F401
+from sizewise.stats.kernels.reading import read
 
 COUNT = tl.constexpr(int(Kind.COUNT))
 PIXELS = tl.constexpr(int(Kind.PIXELS))
@@ -24,11 +24,6 @@ OVERLAP = tl.constexpr(int(Kind.OVERLAP))
 SIZE = tl.constexpr(int(Kind.SIZE))
 KEPT_PIXELS = tl.constexpr(int(Kind.KEPT_PIXELS))
 KEPT_SIZE = tl.constexpr(int(Kind.KEPT_SIZE))
-
-LOG2_E = tl.constexpr(1.4426950408889634)
-LN_2 = tl.constexpr(0.6931471805599453)
-# The interpreter rounds the product of a multiply-add; the difference of two large logits would lose its digits.
-FUSED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") != "1")
 
 
 @triton.jit
@@ -63,26 +58,89 @@ def load_classes(
     CHUNK: tl.constexpr,
     SIGMOID: tl.constexpr,
     DTYPE: tl.constexpr,
+    DIRECT: tl.constexpr = False,
 ):
-    """The tile as a tuple of chunks. Pixels outside are 0, classes past K are ``outside_value``."""
+    """The tile as a tuple of chunks. Pixels outside are 0, classes past K are ``outside_value``.
+
+    DIRECT: one value of each thread at a time, as :func:`sizewise.stats.kernels.reading.read` does.
+    """
     if SIGMOID:
-        values = tl.load(start + offsets, mask=inside, other=0.0).to(DTYPE)
+        values = load_some(start + offsets, inside, DIRECT).to(DTYPE)
         return (tl.zeros_like(values), values)
     per_class = tl.full([], per_class, tl.int64)  # K · stride can pass 2^31 where each factor does not
     chunks = ()
     for c in tl.static_range((K + CHUNK - 1) // CHUNK):
         if CHUNK == 1:
-            values = tl.load(start + c * per_class + offsets, mask=inside, other=0.0).to(DTYPE)
+            values = load_some(start + c * per_class + offsets, inside, DIRECT).to(DTYPE)
         else:
             classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
             pointers = start + classes * per_class + offsets
             if (c + 1) * CHUNK <= K:
-                values = tl.load(pointers, mask=inside, other=0.0).to(DTYPE)
+                values = load_some(pointers, inside, DIRECT).to(DTYPE)
             else:
-                values = tl.load(pointers, mask=inside & (classes < K), other=0.0).to(DTYPE)
+                values = load_some(pointers, inside & (classes < K), DIRECT).to(DTYPE)
                 values = tl.where(classes < K, values, outside_value)
         chunks = chunks + (values,)
     return chunks
+
+
+@triton.jit
+def load_some(places, inside, DIRECT: tl.constexpr):
+    """The values at ``places``, 0 where not ``inside``."""
+    if DIRECT:
+        return read(places, inside, False)
+    else:
+        return tl.load(places, mask=inside, other=0.0)
+
+
+@triton.jit
+def store_classes(start, per_class, offsets, inside, chunks, K: tl.constexpr, CHUNK: tl.constexpr):
+    """Write a tile of K classes."""
+    per_class = tl.full([], per_class, tl.int64)
+    for c in tl.static_range((K + CHUNK - 1) // CHUNK):
+        value = chunks[c].to(start.dtype.element_ty)
+        if CHUNK == 1:
+            tl.store(start + c * per_class + offsets, value, mask=inside)
+        else:
+            classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
+            stored = inside if (c + 1) * CHUNK <= K else inside & (classes < K)
+            tl.store(start + classes * per_class + offsets, value, mask=stored)
+
+
+@triton.jit
+def load_at_label(start, per_class, offsets, label):
+    """The logit of each pixel's label, as it is stored; 0 where the label is −1."""
+    places = label * tl.full([], per_class, tl.int64) + offsets
+    return read(start + places, label >= 0, False)
+
+
+@triton.jit
+def are_shares(share, CHUNK: tl.constexpr, SIGMOID: tl.constexpr):
+    """Whether probability targets, as they were loaded, are such: (1, BLOCK)."""
+    if SIGMOID:
+        return (share[1] >= 0) & (share[1] <= 1)
+    else:
+        lowest = share[0]
+        total = share[0]
+        for c in tl.static_range(1, len(share)):
+            lowest = tl.minimum(lowest, share[c])
+            total = total + share[c]
+        lowest = lowest if CHUNK == 1 else tl.min(lowest, axis=0, keep_dims=True)
+        return (tl.abs(sum_classes(total, CHUNK) - 1) <= 1e-3) & (lowest >= 0)
+
+
+@triton.jit
+def entering_shares(share, valid, SIGMOID: tl.constexpr, SELECT: tl.constexpr):
+    """The shares to compute with, of both classes for SIGMOID; 0 for pixels that do not enter."""
+    if SIGMOID:
+        share = (1.0 - share[1], share[1])
+    chosen = ()
+    for c in tl.static_range(len(share)):
+        if SELECT:
+            chosen = chosen + (tl.where(valid, share[c], 0.0),)
+        else:
+            chosen = chosen + (share[c],)
+    return chosen
 
 
 @triton.jit
@@ -178,7 +236,7 @@ def minus_log_over_rest(minus_log, rest):
     """−log(p) / (1 − p), which is 1 at p = 1; the series keeps the digits that the quotient loses near there."""
     edge = 1e-4 if minus_log.dtype == tl.float64 else 1e-2
     series = 1.0 + rest * (0.5 + rest * (1.0 / 3.0 + rest * 0.25))
-    return tl.where(rest < edge, series, minus_log / tl.where(rest < edge, 1.0, rest))
+    return tl.where(rest < edge, series, minus_log * inverse_of(tl.where(rest < edge, 1.0, rest)))
 
 
 @triton.jit

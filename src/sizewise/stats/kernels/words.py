@@ -1,0 +1,168 @@
+"""Several values read as one word, and taken apart in registers.
+
+A thread reads VECTOR neighbouring pixels of a class as one integer of 4 or 8 bytes. With the classes last in memory,
+the VECTOR · K values of its pixels lie in one line, and each of K words holds VECTOR of them. The thread then works on
+one pixel after the other, so that only one softmax is alive while the words wait in registers as they came.
+"""
+
+# Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
+# its own return.
+# mypy: ignore-errors
+# ruff: noqa: RET505
+
+import triton
+import triton.language as tl
+
+from sizewise.stats.kernels.arithmetic import PTX
+from sizewise.stats.kernels.reading import read, write
+
+
+@triton.jit
+def word_places(
+    start,
+    per_class,
+    offsets,
+    c: tl.constexpr,
+    CHUNK: tl.constexpr,
+    VECTOR: tl.constexpr,
+    BYTES: tl.constexpr,
+    RUNS: tl.constexpr,
+):
+    """Pointers to the words of chunk ``c``; ``offsets`` are those of each thread's first pixel."""
+    if RUNS:
+        places = start + offsets + c * VECTOR  # one address, and constants
+    elif CHUNK == 1:
+        places = start + c * tl.full([], per_class, tl.int64) + offsets
+    else:
+        per_class = tl.full([], per_class, tl.int64)
+        places = start + (tl.arange(0, CHUNK)[:, None] * per_class + offsets) + c * CHUNK * per_class
+    return places.to(tl.pointer_type(tl.int64 if BYTES == 8 else tl.int32))
+
+
+@triton.jit
+def load_words(
+    start,
+    per_class,
+    offsets,
+    inside,
+    K: tl.constexpr,
+    CHUNK: tl.constexpr,
+    VECTOR: tl.constexpr,
+    BYTES: tl.constexpr,
+    RUNS: tl.constexpr,
+    EVEN: tl.constexpr,
+):
+    """The tile as a tuple of words; 0 for classes past K."""
+    words = ()
+    for c in tl.static_range((K + CHUNK - 1) // CHUNK):
+        places = word_places(start, per_class, offsets, c, CHUNK, VECTOR, BYTES, RUNS)
+        if (c + 1) * CHUNK <= K:
+            word = read(places, inside, EVEN)
+        else:
+            word = read(places, inside & (c * CHUNK + tl.arange(0, CHUNK)[:, None] < K), False)
+        words = words + (word,)
+    return words
+
+
+@triton.jit
+def unpacked(word, i: tl.constexpr, STORED: tl.constexpr, DTYPE: tl.constexpr):
+    """The i-th value of a word."""
+    if STORED == tl.float32:
+        return (word >> (32 * i)).to(tl.int32).to(tl.float32, bitcast=True).to(DTYPE)
+    else:
+        half = (word >> (32 * (i // 2))).to(tl.int32)
+        if STORED == tl.bfloat16:  # the upper half of a float32
+            bits = half << 16 if i % 2 == 0 else half & -65536
+            return bits.to(tl.float32, bitcast=True).to(DTYPE)
+        else:
+            return (half >> (16 * (i % 2))).to(tl.int16).to(STORED, bitcast=True).to(DTYPE)
+
+
+@triton.jit
+def unpacked_classes(
+    words,
+    g: tl.constexpr,
+    K: tl.constexpr,
+    CHUNK: tl.constexpr,
+    VECTOR: tl.constexpr,
+    RUNS: tl.constexpr,
+    SIGMOID: tl.constexpr,
+    STORED: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """The logits of each thread's g-th pixel, as a tuple of chunks; −∞ for classes past K."""
+    if SIGMOID:
+        value = unpacked(words[0], g, STORED, DTYPE)
+        return (tl.zeros_like(value), value)
+    chunks = ()
+    for c in tl.static_range(len(words)):
+        if RUNS:
+            value = unpacked(words[(g * K + c) // VECTOR], (g * K + c) % VECTOR, STORED, DTYPE)
+        else:
+            value = unpacked(words[c], g, STORED, DTYPE)
+            if (c + 1) * CHUNK > K:
+                value = tl.where(c * CHUNK + tl.arange(0, CHUNK)[:, None] < K, value, -float("inf"))
+        chunks = chunks + (value,)
+    return chunks
+
+
+@triton.jit
+def packed_pair(first, second, STORED: tl.constexpr):
+    """Two values of 16 bits as an int32."""
+    if PTX and STORED == tl.bfloat16:  # one instruction, where two roundings and a merge would be six
+        return tl.inline_asm_elementwise(
+            "cvt.rn.bf16x2.f32 $0, $2, $1;",
+            "=r,f,f",
+            [first.to(tl.float32), second.to(tl.float32)],
+            dtype=tl.int32,
+            is_pure=True,
+            pack=1,
+        )
+    else:
+        low = first.to(STORED).to(tl.uint16, bitcast=True).to(tl.uint32)
+        return (low | (second.to(STORED).to(tl.uint16, bitcast=True).to(tl.uint32) << 16)).to(tl.int32, bitcast=True)
+
+
+@triton.jit
+def packed(values, BYTES: tl.constexpr, STORED: tl.constexpr):
+    """A word of such values."""
+    if STORED == tl.float32:
+        low = values[0].to(tl.int32, bitcast=True)
+        high = values[1].to(tl.int32, bitcast=True)
+    else:
+        low = packed_pair(values[0], values[1], STORED)
+        if BYTES == 4:
+            return low
+        high = packed_pair(values[2], values[3], STORED)
+    return low.to(tl.uint32, bitcast=True).to(tl.int64) | (high.to(tl.int64) << 32)
+
+
+@triton.jit
+def store_words(
+    start,
+    per_class,
+    offsets,
+    inside,
+    values,
+    K: tl.constexpr,
+    CHUNK: tl.constexpr,
+    VECTOR: tl.constexpr,
+    BYTES: tl.constexpr,
+    RUNS: tl.constexpr,
+    STORED: tl.constexpr,
+    EVEN: tl.constexpr,
+):
+    """Write values[g][c], the g-th pixel's class c, where :func:`load_words` reads it."""
+    for c in tl.static_range((K + CHUNK - 1) // CHUNK):
+        own = ()
+        for i in tl.static_range(VECTOR):
+            if RUNS:
+                own = own + (values[(c * VECTOR + i) // K][(c * VECTOR + i) % K],)
+            else:
+                own = own + (values[i][c],)
+        places = word_places(start, per_class, offsets, c, CHUNK, VECTOR, BYTES, RUNS)
+        word = packed(own, BYTES, STORED)
+        if (c + 1) * CHUNK <= K:
+            write(places, word, inside, EVEN)
+        else:
+            write(places, word, inside & (c * CHUNK + tl.arange(0, CHUNK)[:, None] < K), False)
