@@ -1,0 +1,276 @@
+"""Times ways to cut the kernels' work, for inputs as users have them: ``PYTHONPATH=src python benchmarks/kernel_variants.py``.
+
+For each input and pass: the time of every variant as replays of a CUDA graph, over the floor (the bytes that must move at
+the bandwidth of a copy in the same run), its error against float64, and whether a second run gives the same bits. The
+kernels are compiled by processes side by side before anything is timed. A name as argument restricts the rows.
+"""
+
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import torch
+
+from sizewise.stats.kernels import call
+from sizewise.stats.kernels.field_order import every_plane
+from sizewise.stats.kernels.label_errors import record_of
+from sizewise.stats.kernels.launch import Launch
+from sizewise.stats.kernels.shapes import Shape
+
+LOSSES = {
+    "RCE": ((0, 0.0), (1, 0.0), (2, 0.0), (4, 10.0)),
+    "DiceCE": ((0, 0.0), (1, 0.0), (2, 0.0), (3, 0.0), (4, 1.0)),
+    "RFL-KL": ((0, 0.0), (1, 0.0), (2, 2.0), (4, 10.0)),
+    "LogDiceFL": ((0, 0.0), (1, 0.0), (2, 2.0), (3, 0.0), (4, 1.0)),
+}
+SOME = {"forward": ("RCE", "LogDiceFL"), "backward": ("RCE", "RFL-KL")}
+
+
+class Row(NamedTuple):
+    """One input, and what to try: (chunk, block, warps, vector, waves, bytes, runs, gathered, most registers)."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    layout: str
+    forward: list[tuple]
+    backward: list[tuple]
+
+
+def unrolled(vector, word, runs=False, gathered=True, waves=(16,), warps=(1,), elements=(1,), registers=(0,)):
+    """Classes one by one, in combinations."""
+    return [
+        (1, 32 * vector * each * warp, warp, vector, wave, word, runs, gathered, most)
+        for each in elements for warp in warps for wave in waves for most in registers
+    ]  # fmt: skip
+
+
+def chunked(chunk, lanes, warps, vector, waves):
+    """Chunks of classes, ``lanes`` side by side."""
+    return [(chunk, lanes * vector, warps, vector, wave, 8, False, True, 0) for wave in waves]
+
+
+CITYSCAPES, VOLUME, ADE, SMALL = (8, 19, 512, 1024), (1, 118, 96, 128, 128), (8, 150, 512, 512), (8, 2, 512, 512)
+F32, B16 = torch.float32, torch.bfloat16
+ROWS = [
+    Row("fp32", CITYSCAPES, F32, "contiguous",
+        unrolled(2, 8, waves=(12, 16, 32)) + unrolled(2, 8, gathered=False) + unrolled(2, 8, warps=(4,), waves=(4,)),
+        unrolled(2, 8, waves=(16, 32)) + unrolled(2, 8, gathered=False, waves=(32,)) + unrolled(1, 0, waves=(32,))),
+    Row("fp32 cl", CITYSCAPES, F32, "channels_last",
+        unrolled(2, 8, True, waves=(12, 16)) + unrolled(2, 8, True, gathered=False) + unrolled(1, 0),
+        unrolled(2, 8, True, waves=(12, 32)) + unrolled(2, 8, True, gathered=False, waves=(32,))),
+    Row("bf16", CITYSCAPES, B16, "contiguous",
+        unrolled(4, 8, waves=(12, 16), registers=(0, 128)) + unrolled(2, 4, waves=(16, 32))
+        + unrolled(2, 4, gathered=False),
+        unrolled(4, 8, waves=(10, 32), registers=(0, 128)) + unrolled(2, 4, waves=(16, 32))),
+    Row("bf16 cl", CITYSCAPES, B16, "channels_last",
+        unrolled(4, 8, True, waves=(12, 16), registers=(0, 128)) + unrolled(2, 4, True, waves=(16,)),
+        unrolled(4, 8, True, waves=(12, 32), registers=(0, 128)) + unrolled(2, 4, True, waves=(32,))),
+    Row("118 fp32", VOLUME, F32, "contiguous",
+        chunked(8, 4, 1, 2, (12, 16)) + chunked(8, 8, 2, 2, (6, 8)) + chunked(16, 4, 2, 2, (8,)),
+        chunked(8, 4, 1, 2, (16, 32)) + chunked(8, 8, 2, 2, (8, 16)) + chunked(16, 4, 2, 2, (16,))),
+    Row("118 bf16", VOLUME, B16, "contiguous",
+        chunked(8, 4, 1, 4, (12, 16)) + chunked(8, 8, 2, 4, (6, 8)) + chunked(16, 4, 2, 4, (8,)),
+        chunked(8, 4, 1, 4, (12, 32)) + chunked(8, 8, 2, 4, (6, 16)) + chunked(16, 4, 2, 4, (16,))),
+    Row("150 bf16", ADE, B16, "contiguous",
+        chunked(8, 4, 1, 4, (12, 16)) + chunked(8, 8, 2, 4, (6, 8)) + chunked(16, 4, 2, 4, (8,)),
+        chunked(8, 4, 1, 4, (12, 32)) + chunked(8, 8, 2, 4, (6, 16)) + chunked(16, 4, 2, 4, (16,))),
+    Row("2 bf16", SMALL, B16, "contiguous",
+        unrolled(4, 8, gathered=False, waves=(8, 16), elements=(1, 2))
+        + unrolled(4, 8, gathered=False, waves=(4, 8), warps=(4,)),
+        unrolled(4, 8, gathered=False, waves=(16, 32), elements=(1, 2))
+        + unrolled(4, 8, gathered=False, waves=(4, 8), warps=(4,))),
+    Row("2 fp32", SMALL, F32, "contiguous",
+        unrolled(2, 8, gathered=False, waves=(16, 32), elements=(1, 2)),
+        unrolled(2, 8, gathered=False, waves=(16, 32), elements=(1, 2))),
+]  # fmt: skip
+
+
+def with_registers(self: Launch) -> dict[str, Any]:
+    """The settings of a launch, with a bound on registers where one is tried."""
+    most = {"maxnreg": Launch.most_registers} if Launch.most_registers else {}
+    return {**self.constants, "num_warps": self.warps, "enable_fp_fusion": True, **most}
+
+
+Launch.most_registers = 0
+Launch._settings = with_registers
+
+
+def tensors_of(row: Row, filled: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits and labels; only their form matters to the compiler."""
+    target = (row.shape[0], 1, *row.shape[2:])
+    label = torch.int64 if row.dtype == F32 else torch.uint8
+    if not filled:
+        logits, labels = (
+            torch.empty(shape, device="cuda", dtype=dtype) for shape, dtype in ((row.shape, row.dtype), (target, label))
+        )
+    else:
+        generator = torch.Generator("cuda").manual_seed(len(row.name))
+        logits = torch.randn(row.shape, device="cuda", generator=generator).mul_(2).to(row.dtype)
+        labels = torch.randint(0, row.shape[1], target, device="cuda", generator=generator).to(label)
+    if row.layout == "channels_last":
+        logits = logits.to(memory_format=torch.channels_last)
+    return logits, labels
+
+
+def prepared(row: Row, which: str, variant: tuple, loss: str, logits, labels):
+    """The pass of one variant."""
+    shape, fields = Shape(*variant[:8]), LOSSES[loss]
+    call.forward_shape = call.backward_shape = lambda *_: shape
+    Launch.most_registers = variant[8]
+    if which == "forward":
+        return call.ForwardCall(logits, labels, None, None, False, fields)
+    gradient = torch.empty_like(logits)
+    return call.BackwardCall(logits, labels, None, gradient, None, False, fields, every_plane(fields))
+
+
+def compile_one(job: tuple) -> str:
+    """Compile one pass in this process; the result lies in Triton's cache."""
+    place, which, variant, loss = job
+    try:
+        row = ROWS[place]
+        logits, labels = tensors_of(row, False)
+        made = prepared(row, which, variant, loss, logits, labels)
+        if which == "forward":
+            made.compile(logits, labels, None, record_of(logits.device).tensor)
+        else:
+            made.compile(logits, labels, None)
+    except Exception as error:
+        return f"{job}: {error!r}"
+    return ""
+
+
+def exact(fields, logits, labels, coefficients):
+    """Sums and gradient in float64, image by image."""
+    sums, gradients = [], []
+    for image in range(len(logits)):
+        z = logits[image : image + 1].double().contiguous().flatten(2).requires_grad_()
+        y = labels[image : image + 1].long().flatten(2)
+        log_p = z.log_softmax(1)
+        own = log_p.gather(1, y)[:, 0]
+        hits = torch.zeros_like(z.detach()).scatter_(1, y, 1.0)
+        found = []
+        for kind, parameter in fields:
+            if kind == 4:
+                found.append((parameter * z).softmax(1).sum(-1)[0])
+            elif kind in (0, 1):
+                found.append(hits.sum(-1)[0] if kind == 0 else torch.full_like(hits[0, :, 0], y.numel()))
+            else:
+                value = own.exp() if kind == 3 else -own if parameter == 0 else -((1 - own.exp()) ** parameter) * own
+                found.append((hits * value[:, None]).sum(-1)[0])
+        found = torch.stack(found)
+        found.backward(coefficients[:, image].double())
+        sums.append(found.detach())
+        gradients.append(z.grad.view(1, *logits.shape[1:]))
+        del z, log_p, own, hits, found
+    return torch.stack(sums, 1), torch.cat(gradients)
+
+
+def distance(result, wanted) -> float:
+    """‖result − wanted‖ / ‖wanted‖, image by image for its memory."""
+    error = sum(float((a.double() - b).square().sum()) for a, b in zip(result, wanted, strict=True))
+    return (error / sum(float(b.square().sum()) for b in wanted)) ** 0.5
+
+
+def replayed_us(run, launches=8, repeats=7) -> float:
+    """The median time of one launch among several of a CUDA graph."""
+    run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(launches):
+            run()
+    graph.replay()
+    times = []
+    for _ in range(repeats):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) * 1e3 / launches)
+    return statistics.median(times)
+
+
+def floor_us(bytes_moved: int) -> float:
+    """The time a copy would take for so many bytes, read or written."""
+    return bytes_moved / BANDWIDTH
+
+
+def measure(row: Row) -> None:
+    """Print a line for each pass, loss and variant."""
+    logits, labels = tensors_of(row, True)
+    record, one = record_of(logits.device).tensor, torch.ones(1, device="cuda")
+    gradient = torch.empty_like(logits)
+    for loss, fields in LOSSES.items():
+        coefficients = torch.randn(len(fields), *row.shape[:2], device="cuda")
+        sums, wanted = exact(fields, logits, labels, coefficients)
+        planes = torch.cat((coefficients.flatten(), one))
+        for which in ("forward", "backward"):
+            read = logits.nbytes + labels.nbytes
+            floor = floor_us(read if which == "forward" else read + logits.nbytes)
+            lines = []
+            for variant in getattr(row, which):
+                if loss not in SOME[which] and variant != getattr(row, which)[0]:
+                    continue
+                try:
+                    made = prepared(row, which, variant, loss, logits, labels)
+                    if which == "forward":
+                        run = lambda made=made: made(logits, labels, None, record)  # noqa: E731
+                        first, again = run(), run()
+                        error = distance(first, sums)
+                    else:
+                        run = lambda made=made: made(planes, one, logits, labels, None, gradient)  # noqa: E731
+                        gradient.fill_(float("nan"))
+                        run()
+                        first = gradient.clone()
+                        run()
+                        again = gradient
+                        error = distance(first, wanted)
+                    same = "same bits" if torch.equal(first, again) else "OTHER BITS"
+                    took = replayed_us(run)
+                    lines.append((took, f"{took:8.1f} us {took / floor:5.2f} x {error:.1e} {same} {variant}"))
+                    del first, again
+                except Exception as error:
+                    lines.append((1e9, f"  failed {variant}: {error!r}"[:300]))
+            for _, line in sorted(lines):
+                print(f"{row.name:9} {loss:10} {which:8} floor {floor:5.0f} {line}", flush=True)
+        del sums, wanted
+
+
+def main() -> None:
+    """Compile everything, then time it."""
+    global BANDWIDTH
+    start = time.perf_counter()
+    chosen = [place for place, row in enumerate(ROWS) if len(sys.argv) == 1 or row.name in sys.argv[1:]]
+    jobs = [
+        (place, which, variant, loss)
+        for place in chosen
+        for which in ("backward", "forward")
+        for loss in LOSSES
+        for variant in getattr(ROWS[place], which)
+        if loss in SOME[which] or variant == getattr(ROWS[place], which)[0]
+    ]
+    workers = max(2, (os.cpu_count() or 4) - 2)
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for said in pool.map(compile_one, jobs):
+            if said:
+                print(said[:500], flush=True)
+    print(f"{len(jobs)} kernels compiled in {time.perf_counter() - start:.0f} s", flush=True)
+    source = torch.empty(1 << 29, device="cuda").normal_()
+    target = torch.empty_like(source)
+    BANDWIDTH = 2 * source.nbytes / replayed_us(lambda: target.copy_(source), 2)
+    del source, target
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, copy {BANDWIDTH / 1e6:.2f} TB/s", flush=True)
+    for place in chosen:
+        measure(ROWS[place])
+        torch.cuda.empty_cache()
+    print(f"{time.perf_counter() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
