@@ -124,17 +124,20 @@ def packed_pair(first, second, STORED: tl.constexpr):
 
 
 @triton.jit
-def packed(values, BYTES: tl.constexpr, STORED: tl.constexpr):
+def joined(low, high):
+    """Two int32 as an int64."""
+    return low.to(tl.uint32, bitcast=True).to(tl.int64) | (high.to(tl.int64) << 32)
+
+
+@triton.jit
+def packed(values, STORED: tl.constexpr):
     """A word of such values."""
     if STORED == tl.float32:
-        low = values[0].to(tl.int32, bitcast=True)
-        high = values[1].to(tl.int32, bitcast=True)
+        return joined(values[0].to(tl.int32, bitcast=True), values[1].to(tl.int32, bitcast=True))
+    elif len(values) == 2:
+        return packed_pair(values[0], values[1], STORED)
     else:
-        low = packed_pair(values[0], values[1], STORED)
-        if BYTES == 4:
-            return low
-        high = packed_pair(values[2], values[3], STORED)
-    return low.to(tl.uint32, bitcast=True).to(tl.int64) | (high.to(tl.int64) << 32)
+        return joined(packed_pair(values[0], values[1], STORED), packed_pair(values[2], values[3], STORED))
 
 
 @triton.jit
@@ -161,7 +164,7 @@ def store_words(
             else:
                 own = own + (values[i][c],)
         places = word_places(start, per_class, offsets, c, CHUNK, VECTOR, BYTES, RUNS)
-        word = packed(own, BYTES, STORED)
+        word = packed(own, STORED)
         if (c + 1) * CHUNK <= K:
             write(places, word, inside, EVEN)
         else:
