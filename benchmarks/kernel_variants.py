@@ -1,8 +1,8 @@
-"""Times ways to cut the kernels' work, for inputs as users have them: ``PYTHONPATH=src python benchmarks/kernel_variants.py``.
+"""Times ways to cut up the kernels' work: ``PYTHONPATH=src python benchmarks/kernel_variants.py [ROW]``.
 
-For each input and pass: the time of every variant as replays of a CUDA graph, over the floor (the bytes that must move at
-the bandwidth of a copy in the same run), its error against float64, and whether a second run gives the same bits. The
-kernels are compiled by processes side by side before anything is timed. A name as argument restricts the rows.
+For each input and pass: the time of every variant as replays of a CUDA graph, over the floor (the bytes that must move
+at the bandwidth of a copy in the same run), its error against float64, and whether a second run gives the same bits.
+The kernels are compiled by processes side by side before anything is timed. A row's name restricts it to that.
 """
 
 import multiprocessing
@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -49,9 +50,9 @@ def unrolled(vector, word, runs=False, gathered=True, waves=(16,), warps=(1,), e
     ]  # fmt: skip
 
 
-def chunked(chunk, lanes, warps, vector, waves):
+def chunked(chunk, lanes, warps, vector, waves, registers=(0,)):
     """Chunks of classes, ``lanes`` side by side."""
-    return [(chunk, lanes * vector, warps, vector, wave, 8, False, True, 0) for wave in waves]
+    return [(chunk, lanes * vector, warps, vector, wave, 8, False, True, most) for wave in waves for most in registers]
 
 
 CITYSCAPES, VOLUME, ADE, SMALL = (8, 19, 512, 1024), (1, 118, 96, 128, 128), (8, 150, 512, 512), (8, 2, 512, 512)
@@ -65,20 +66,24 @@ ROWS = [
         unrolled(2, 8, True, waves=(12, 32)) + unrolled(2, 8, True, gathered=False, waves=(32,))),
     Row("bf16", CITYSCAPES, B16, "contiguous",
         unrolled(4, 8, waves=(12, 16), registers=(0, 128)) + unrolled(2, 4, waves=(16, 32))
-        + unrolled(2, 4, gathered=False),
+        + unrolled(2, 4, gathered=False) + unrolled(4, 8, gathered=False, waves=(12,)),
         unrolled(4, 8, waves=(10, 32), registers=(0, 128)) + unrolled(2, 4, waves=(16, 32))),
     Row("bf16 cl", CITYSCAPES, B16, "channels_last",
         unrolled(4, 8, True, waves=(12, 16), registers=(0, 128)) + unrolled(2, 4, True, waves=(16,)),
         unrolled(4, 8, True, waves=(12, 32), registers=(0, 128)) + unrolled(2, 4, True, waves=(32,))),
     Row("118 fp32", VOLUME, F32, "contiguous",
-        chunked(8, 4, 1, 2, (12, 16)) + chunked(8, 8, 2, 2, (6, 8)) + chunked(16, 4, 2, 2, (8,)),
-        chunked(8, 4, 1, 2, (16, 32)) + chunked(8, 8, 2, 2, (8, 16)) + chunked(16, 4, 2, 2, (16,))),
+        chunked(8, 4, 1, 2, (12, 16), (0, 168)) + chunked(16, 2, 1, 2, (16,)) + chunked(8, 8, 2, 2, (8,))
+        + chunked(16, 4, 2, 2, (8,)),
+        chunked(8, 4, 1, 2, (16, 32), (0, 128)) + chunked(16, 2, 1, 2, (32,)) + chunked(8, 8, 2, 2, (16,))
+        + chunked(16, 4, 2, 2, (16,))),
     Row("118 bf16", VOLUME, B16, "contiguous",
-        chunked(8, 4, 1, 4, (12, 16)) + chunked(8, 8, 2, 4, (6, 8)) + chunked(16, 4, 2, 4, (8,)),
-        chunked(8, 4, 1, 4, (12, 32)) + chunked(8, 8, 2, 4, (6, 16)) + chunked(16, 4, 2, 4, (16,))),
+        chunked(8, 4, 1, 4, (12, 16)) + chunked(16, 2, 1, 4, (16,)),
+        chunked(8, 4, 1, 4, (12, 32)) + chunked(16, 2, 1, 4, (32,))),
     Row("150 bf16", ADE, B16, "contiguous",
-        chunked(8, 4, 1, 4, (12, 16)) + chunked(8, 8, 2, 4, (6, 8)) + chunked(16, 4, 2, 4, (8,)),
-        chunked(8, 4, 1, 4, (12, 32)) + chunked(8, 8, 2, 4, (6, 16)) + chunked(16, 4, 2, 4, (16,))),
+        chunked(8, 4, 1, 4, (12, 16), (0, 168)) + chunked(16, 2, 1, 4, (16,)) + chunked(8, 8, 2, 4, (6,))
+        + chunked(16, 4, 2, 4, (8,)),
+        chunked(8, 4, 1, 4, (12, 32), (0, 128)) + chunked(16, 2, 1, 4, (32,)) + chunked(8, 8, 2, 4, (16,))
+        + chunked(16, 4, 2, 4, (16,))),
     Row("2 bf16", SMALL, B16, "contiguous",
         unrolled(4, 8, gathered=False, waves=(8, 16), elements=(1, 2))
         + unrolled(4, 8, gathered=False, waves=(4, 8), warps=(4,)),
@@ -196,6 +201,13 @@ def replayed_us(run, launches=8, repeats=7) -> float:
     return statistics.median(times)
 
 
+def copied_bytes_per_us() -> float:
+    """The bandwidth of a copy, bytes read and bytes written."""
+    source = torch.empty(1 << 29, device="cuda").normal_()
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / replayed_us(lambda: target.copy_(source), 2)
+
+
 def floor_us(bytes_moved: int) -> float:
     """The time a copy would take for so many bytes, read or written."""
     return bytes_moved / BANDWIDTH
@@ -220,11 +232,11 @@ def measure(row: Row) -> None:
                 try:
                     made = prepared(row, which, variant, loss, logits, labels)
                     if which == "forward":
-                        run = lambda made=made: made(logits, labels, None, record)  # noqa: E731
+                        run = partial(made, logits, labels, None, record)
                         first, again = run(), run()
                         error = distance(first, sums)
                     else:
-                        run = lambda made=made: made(planes, one, logits, labels, None, gradient)  # noqa: E731
+                        run = partial(made, planes, one, logits, labels, None, gradient)
                         gradient.fill_(float("nan"))
                         run()
                         first = gradient.clone()
@@ -261,10 +273,7 @@ def main() -> None:
             if said:
                 print(said[:500], flush=True)
     print(f"{len(jobs)} kernels compiled in {time.perf_counter() - start:.0f} s", flush=True)
-    source = torch.empty(1 << 29, device="cuda").normal_()
-    target = torch.empty_like(source)
-    BANDWIDTH = 2 * source.nbytes / replayed_us(lambda: target.copy_(source), 2)
-    del source, target
+    BANDWIDTH = copied_bytes_per_us()
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, copy {BANDWIDTH / 1e6:.2f} TB/s", flush=True)
     for place in chosen:
         measure(ROWS[place])

@@ -11,7 +11,14 @@ import triton.language as tl
 from sizewise.stats.kernels.interpolation import corners_of, interpolated_classes
 from sizewise.stats.kernels.pixel_sums import add_pixels, focal_value  # noqa: F401
 from sizewise.stats.kernels.reading import read, write
-from sizewise.stats.kernels.tile import are_shares, entering_shares, load_at_label, load_classes, pixel_offsets, row_start
+from sizewise.stats.kernels.tile import (
+    are_shares,
+    entering_shares,
+    load_at_label,
+    load_classes,
+    pixel_offsets,
+    row_start,
+)
 from sizewise.stats.kernels.words import load_words, unpacked_classes
 
 

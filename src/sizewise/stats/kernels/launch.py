@@ -34,7 +34,7 @@ class Launch:
             self.run(*[tensor.data_ptr() for tensor in tensors], *self.tail, stream=stream)
             return
         compiled = self.kernel[self.grid](*tensors, *self.numbers, **self._settings())
-        self.run = direct_launcher(compiled, self.grid)
+        self.run = direct_launcher(compiled, self.grid, len(tensors) + len(self.tail))
 
     def compile(self, *tensors: Tensor) -> None:
         """Compile for such tensors without launching; most of it lets go of the interpreter, so threads do it at once.

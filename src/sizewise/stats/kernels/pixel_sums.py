@@ -3,7 +3,7 @@
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
 # its own return.
 # mypy: ignore-errors
-# ruff: noqa: RET505, SIM300
+# ruff: noqa: RET505
 
 import triton
 import triton.language as tl

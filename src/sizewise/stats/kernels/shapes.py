@@ -34,7 +34,7 @@ MOST_IN_A_THREAD = 20
 def forward_shape(classes: int, memory: str, itemsize: int, word: int) -> Shape:
     """For the forward kernel: a thread holds all classes of a few pixels, and one sum for each class and field.
 
-    ``memory`` is what :func:`sizewise.stats.kernels.layout.memory_of` says, ``word`` the bytes that can be read at once.
+    ``memory`` is what :func:`sizewise.stats.kernels.layout.memory_of` says, ``word`` the bytes to read at once.
     """
     shape = _shape(classes, memory, itemsize, word)
     # Each program ends with a reduction over its threads, so there are no more of them than run at once.
