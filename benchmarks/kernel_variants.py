@@ -125,7 +125,7 @@ def tensors_of(row: Row, filled: bool) -> tuple[torch.Tensor, torch.Tensor]:
 def prepared(row: Row, which: str, variant: tuple, loss: str, logits, labels):
     """The pass of one variant."""
     shape, fields = Shape(*variant[:8]), LOSSES[loss]
-    call.forward_shape = call.backward_shape = lambda *_: shape
+    call.sums_shape = call.gradient_shape = lambda *_: shape
     Launch.most_registers = variant[8]
     if which == "forward":
         return call.ForwardCall(logits, labels, None, None, False, fields)

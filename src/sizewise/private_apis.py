@@ -139,7 +139,7 @@ def c_launcher(compiled: Any, run: Callable[..., None], count: int) -> Callable[
     ``.launch`` that only looks at what it is given. Seen with Triton 3.4, 3.6 and 3.9. Hooks on launches, as profilers
     of Triton's set them, see only kernels that are first launched after them.
     """
-    launcher = getattr(compiled, "run", None)
+    launcher: Any = getattr(compiled, "run", None)
     launch = getattr(launcher, "launch", None)
     if launch is None or not count:
         return None

@@ -22,7 +22,7 @@ from sizewise.stats.kernels.layout import (
     reach,
     word_bytes,
 )
-from sizewise.stats.kernels.shapes import WORD, Shape, backward_shape, forward_shape, power_of_two
+from sizewise.stats.kernels.shapes import WORD, Shape, gradient_shape, power_of_two, sums_shape
 from sizewise.stats.kernels.upsampling_table import table_of
 from sizewise.stats.reference import compute_dtype
 from sizewise.stats.upsampling import CORNERS
@@ -135,7 +135,7 @@ class ForwardCall(Call):
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields, upsample)
         self.table = None if upsample is None else table_of(logits, target, upsample)
         word = self.word(0) if upsample is None else WORD
-        shape = forward_shape(self.classes, self.memory, self.itemsize, word)
+        shape = sums_shape(self.classes, self.memory, self.itemsize, word)
         if upsample is not None:  # as many pixels, but each made from several logits
             shape = shape._replace(bytes=0)
         order = sort_fields(fields)
@@ -219,7 +219,7 @@ class BackwardCall(Call):
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask, gradient]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
-        shape = backward_shape(self.classes, self.memory, self.itemsize, self.word(0, 3))
+        shape = gradient_shape(self.classes, self.memory, self.itemsize, self.word(0, 3))
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
         constants = {
             **gradient_constants(fields, planes),

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from sizewise.stats.kernels.interpolation import corners_of, interpolated_classes
+from sizewise.stats.kernels.neighbours import fold, pieces  # noqa: F401
 from sizewise.stats.kernels.pixel_sums import add_pixels, focal_value  # noqa: F401
 from sizewise.stats.kernels.reading import read, write
 from sizewise.stats.kernels.tile import (

@@ -31,23 +31,24 @@ FEWEST_GATHERED = 6
 MOST_IN_A_THREAD = 20
 
 
-def forward_shape(classes: int, memory: str, itemsize: int, word: int) -> Shape:
+def sums_shape(classes: int, memory: str, itemsize: int, word: int) -> Shape:
     """For the forward kernel: a thread holds all classes of a few pixels, and one sum for each class and field.
 
     ``memory`` is what :func:`sizewise.stats.kernels.layout.memory_of` says, ``word`` the bytes to read at once.
     """
-    shape = _shape(classes, memory, itemsize, word)
+    shape = words_shape(classes, memory, itemsize, word)
     # Each program ends with a reduction over its threads, so there are no more of them than run at once.
     return shape._replace(waves=max(1, (16 if shape.vector * classes <= 48 else 12) // shape.warps))
 
 
-def backward_shape(classes: int, memory: str, itemsize: int, word: int) -> Shape:
+def gradient_shape(classes: int, memory: str, itemsize: int, word: int) -> Shape:
     """For the backward kernel, which holds two softmaxes at once, but no sums."""
-    shape = _shape(classes, memory, itemsize, word)
+    shape = words_shape(classes, memory, itemsize, word)
     return shape._replace(waves=max(1, 32 // shape.warps))
 
 
-def _shape(classes: int, memory: str, itemsize: int, word: int) -> Shape:
+def words_shape(classes: int, memory: str, itemsize: int, word: int) -> Shape:
+    """What both have in common."""
     vector = max(1, word // itemsize)
     gathered = classes >= FEWEST_GATHERED
     if classes <= MOST_UNROLLED:
@@ -65,6 +66,21 @@ def _shape(classes: int, memory: str, itemsize: int, word: int) -> Shape:
     return Shape(8 * warps, 4 * vector, warps, vector, 1, word, False, gathered)
 
 
+def chunk_of(classes: int, classes_last: bool) -> int:
+    """How many classes one tensor of a tile holds; with the classes last, unrolled loads meet in the cache."""
+    padded = power_of_two(classes)
+    if classes_last and (classes > MOST_UNROLLED or (classes >= 4 and padded == classes)):
+        return padded
+    return 1 if classes <= MOST_UNROLLED else power_of_two((classes + 15) // 16)
+
+
+def forward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
+    """For kernels whose threads work on all their pixels at once: VECTOR neighbours of each class in one tensor."""
+    shape = _shape(classes, chunk_of(classes, classes_last), classes_last, itemsize, 64)
+    # Each program ends with a reduction over its threads, so there are no more of them than run at once.
+    return shape._replace(waves=max(1, (16 if shape.vector * classes <= 48 else 12) // shape.warps))
+
+
 def cells_shape(classes: int, columns: int, width: int) -> Shape:
     """For the backward kernel of upsampled logits: a lane for each column of pixels, at least ``columns`` of them.
 
@@ -78,6 +94,22 @@ def cells_shape(classes: int, columns: int, width: int) -> Shape:
     while warps < 16 and padded * block > 32 * warps * 20 and (chunk > 1 or block > 32 * warps):
         warps *= 2
     return Shape(chunk, block, warps, 1, max(1, 24 // warps))
+
+
+def _shape(classes: int, chunk: int, classes_last: bool, itemsize: int, registers: int) -> Shape:
+    """As many neighbouring pixels in a thread, up to 4, as leave its values within ``registers``."""
+    padded = chunk * ((classes + chunk - 1) // chunk)
+    budget = registers // (2 if itemsize == 8 else 1)
+    if chunk == 1:
+        vector = 1
+        while vector < min(4, 16 // itemsize) and 2 * vector * padded <= budget:
+            vector *= 2
+        return Shape(1, 32 * vector, 1, vector, 1)
+    block = 32 if padded <= 512 else 16
+    warps = 1
+    while warps < 16 and padded * block > 32 * warps * 40:
+        warps *= 2
+    return Shape(chunk, block, warps, 1 if classes_last else min(block, 16 // itemsize), 1)
 
 
 def power_of_two(number: int) -> int:
