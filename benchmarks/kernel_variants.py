@@ -141,7 +141,8 @@ def compile_one(job: tuple) -> str:
         logits, labels = tensors_of(row, False)
         made = prepared(row, which, variant, loss, logits, labels)
         if which == "forward":
-            made.compile(logits, labels, None, record_of(logits.device).tensor)
+            for one in made.compilations(logits, labels, None, record_of(logits.device).tensor):
+                one()
         else:
             made.compile(logits, labels, None)
     except Exception as error:

@@ -31,6 +31,19 @@ def main() -> None:
     print("finish", binary_size(forward.add_programs, [floats, floats, labels, labels]))
     print("formula", binary_size(formula.launch(2), [*[floats] * 4, doubles, *weights]))
     print("gradient", binary_size(backward.gradient_tiles, [floats, floats, floats, labels, floats, floats]))
+    halves, bytes_ = "*bf16", "*u8"
+    narrow = target.to(torch.uint8)
+    for name, many, memory in (
+        ("lines", classes, torch.contiguous_format),
+        ("runs", classes, torch.channels_last),
+        ("chunks", 40, torch.contiguous_format),
+    ):
+        half = torch.zeros(2, many, 8, 8, dtype=torch.bfloat16).to(memory_format=memory)
+        forward = ForwardCall(half, narrow, None, 255, False, fields)
+        backward = BackwardCall(half, narrow, None, half, 255, False, fields, formula.planes)
+        print(f"{name}-sums", binary_size(forward.partial_sums, [halves, bytes_, halves, floats, halves]))
+        pointers = [floats, floats, halves, bytes_, halves, halves]
+        print(f"{name}-gradient", binary_size(backward.gradient_tiles, pointers))
     small = torch.zeros(2, classes, 2, 2)
     forward = ForwardCall(small, target, None, None, False, fields, "linear")
     upsampled = UpsampledBackwardCall(small, target, None, small, None, False, fields, formula.planes, "linear")

@@ -41,7 +41,7 @@ def log2_of(total):
 
     P is the best polynomial of degree 8 for m from 1/√2 to √2. NaN stays NaN by way of the last product.
     """
-    if FUSED and total.dtype == tl.float32:
+    if total.dtype == tl.float32:
         bits = total.to(tl.int32, bitcast=True)
         power = (bits - BELOW_SQUARE_ROOT) & -8388608
         f = (bits - power).to(tl.float32, bitcast=True) - 1.0

@@ -1,5 +1,7 @@
 """One kind of call, prepared: everything that depends on shapes, strides, dtypes and fields, but not on the values."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -181,12 +183,17 @@ class ForwardCall(Call):
         self.add_programs = Launch(add_programs, grid, 4, numbers, constants)
         self.tensors = []  # the plan outlives the call, its tensors must not
 
-    def compile(self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor) -> None:
-        """Compile both launches."""
+    def compilations(
+        self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor
+    ) -> list[Callable[[], None]]:
+        """What there is to compile, for threads that do it side by side."""
         some = torch.empty(1, dtype=self.dtype, device=self.device)
         table = logits if self.table is None else self.table
-        self.partial_sums.compile(logits, target, logits if mask is None else mask, some, table)
-        self.add_programs.compile(some, some, record, target)
+        kept = logits if mask is None else mask
+        return [
+            partial(self.partial_sums.compile, logits, target, kept, some, table),
+            partial(self.add_programs.compile, some, some, record, target),
+        ]
 
     def __call__(
         self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor, *, stream: int | None = None
