@@ -145,14 +145,21 @@ def c_launcher(compiled: Any, run: Callable[..., None], count: int) -> Callable[
         return None
     seen: list[tuple[Any, ...]] = []
     stream, arguments = object(), tuple(object() for _ in range(count))
+
+    def look(*given: Any) -> None:
+        if any(one is stream for one in given):
+            seen.append(given)
+        else:
+            launch(*given)  # another thread's, which is meant
+
     try:
-        launcher.launch = lambda *given: seen.append(given)
+        launcher.launch = look
         run(*arguments, stream=stream)
     except Exception:
         return None
     finally:
         launcher.launch = launch
-    if len(seen) != 1 or sum(one is stream for one in seen[0]) != 1:
+    if len(seen) != 1:
         return None
     given = seen[0]
     place = next(place for place, one in enumerate(given) if one is stream)

@@ -61,12 +61,16 @@ def memory_of(logits: Tensor, layout: Layout, plain: bool) -> str:
     classes = logits.shape[1]
     if plain or classes == 1 or logits.stride(1) != 1:
         return "pixels"
-    wanted = classes
-    for size, stride in zip(reversed(layout.sizes), reversed(layout.strides[0]), strict=True):
-        if size > 1 and stride != wanted:
-            return "classes"
-        wanted *= size
-    return "runs"
+    return "runs" if in_one_line(layout.sizes, layout.strides[0], classes) else "classes"
+
+
+def in_one_line(sizes: Sequence[int], strides: Sequence[int], step: int) -> bool:
+    """Whether pixel follows pixel at a distance of ``step``."""
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
 
 
 def word_bytes(tensors: Sequence[Tensor], layout: Layout, memory: str) -> int:
@@ -75,8 +79,11 @@ def word_bytes(tensors: Sequence[Tensor], layout: Layout, memory: str) -> int:
     8, 4, or 0 for no more than one value: every row has to start at a multiple of it, and to end at one.
     """
     runs, itemsize = memory == "runs", tensors[0].dtype.itemsize
-    inner = tensors[0].shape[1] if runs else 1
-    if memory == "classes" or any(strides[-1] != inner for strides in layout.strides):
+    fits = [
+        in_one_line(layout.sizes, strides, tensors[0].shape[1]) if runs else strides[-1] == 1
+        for strides in layout.strides
+    ]
+    if memory == "classes" or not all(fits):
         return 0
     starts = [prod(layout.sizes) if runs else layout.sizes[-1]]
     for tensor, strides in zip(tensors, layout.strides, strict=True):
