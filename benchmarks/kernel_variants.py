@@ -7,7 +7,6 @@ The kernels are compiled by processes side by side before anything is timed. A r
 
 import multiprocessing
 import os
-import statistics
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -15,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+from device_time import copied_bytes_per_us, replayed_us
 
 from sizewise.stats.kernels import call
 from sizewise.stats.kernels.field_order import every_plane
@@ -180,33 +180,6 @@ def distance(result, wanted) -> float:
     """‖result − wanted‖ / ‖wanted‖, image by image for its memory."""
     error = sum(float((a.double() - b).square().sum()) for a, b in zip(result, wanted, strict=True))
     return (error / sum(float(b.square().sum()) for b in wanted)) ** 0.5
-
-
-def replayed_us(run, launches=8, repeats=7) -> float:
-    """The median time of one launch among several of a CUDA graph."""
-    run()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(launches):
-            run()
-    graph.replay()
-    times = []
-    for _ in range(repeats):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) * 1e3 / launches)
-    return statistics.median(times)
-
-
-def copied_bytes_per_us() -> float:
-    """The bandwidth of a copy, bytes read and bytes written."""
-    source = torch.empty(1 << 29, device="cuda").normal_()
-    target = torch.empty_like(source)
-    return 2 * source.nbytes / replayed_us(lambda: target.copy_(source), 2)
 
 
 def floor_us(bytes_moved: int) -> float:
