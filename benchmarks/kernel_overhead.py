@@ -75,9 +75,9 @@ def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
     for _ in range(3):
         step(criterion)
     snapshot = criterion.snapshot()
-    (plan,) = snapshot.plans.values()
-    outputs, saved, kept = plan.forward(logits, target, None, None, 1.0, (), True)
-    upstream = (torch.ones_like(outputs[0]), *[None] * (len(outputs) - 2))
+    (plan,) = snapshot.plans[False].values()
+    total, _, _, saved, kept = plan.forward(logits, target, None, None, 1.0, (), True)
+    upstream = (torch.ones_like(total),)
     reading = snapshot.reading
     sums = passes.region_sums(plain, labels, None, *reading)
     one = passes.number_on(sums.device, torch.float64, 1.0)
