@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import torch
 from device_time import copied_bytes_per_us, replayed_us
 
-from sizewise.stats.kernels import call
+from sizewise.stats.kernels import call, word_calls
 from sizewise.stats.kernels.field_order import every_plane
 from sizewise.stats.kernels.label_errors import record_of
 from sizewise.stats.kernels.launch import Launch
-from sizewise.stats.kernels.shapes import Shape
+from sizewise.stats.kernels.shapes import WordShape
 
 LOSSES = {
     "RCE": ((0, 0.0), (1, 0.0), (2, 0.0), (4, 10.0)),

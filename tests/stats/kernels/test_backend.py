@@ -54,7 +54,7 @@ def test_spatial_axes_collapse_jointly():
 
 def test_what_a_launch_is_made_of():
     pytest.importorskip("triton", reason="the kernels are written in Triton, which is not installed")
-    from sizewise.stats.kernels.field_order import sort_fields
+    from sizewise.stats.kernels.field_order import group_fields, sort_fields
     from sizewise.stats.kernels.launch import label_type, programs_per_row
     from sizewise.stats.kernels.shapes import Shape
 
@@ -62,17 +62,23 @@ def test_what_a_launch_is_made_of():
     assert [label_type(torch.uint8, one)[1] for one in (255, -1, None)] == [True, False, False]
     assert [label_type(torch.uint64, one)[1] for one in (255, -1)] == [True, False]
     assert [label_type(torch.int32, one)[1] for one in (-1, 1 << 40)] == [True, False]
+    # size(10), count, nll, pixels: pixels and count need no softmax, count goes with nll, τ = 1 comes before τ = 10
+    order = sort_fields([(4, 10.0), (0, 0.0), (2, 0.0), (1, 0.0)], chunks=3, can_pair=True)
+    assert order.places == (3, 1, 2, 0)
+    assert order.temperatures == (0.0, 0.0, 1.0, 10.0)
+    assert order.starts == (0, 1, 4, 7)
+    assert order.paired == (0, 1, 2, 0)
     # size(10), count, nll, pixels: pixels are per row, count goes with nll, τ = 1 comes before τ = 10
-    order = sort_fields([(4, 10.0), (0, 0.0), (2, 0.0), (1, 0.0)])
+    order = group_fields([(4, 10.0), (0, 0.0), (2, 0.0), (1, 0.0)])
     assert order.places == (3, 1, 2, 0)
     assert order.groups == (-1, 0, 0, 1)
     assert order.temperatures == (1.0, 10.0)
     assert order.firsts == (1, 3)
     assert order.besides == (0, 0)
     # a focal term needs 1 − p; a count alone needs no softmax
-    assert sort_fields([(4, 1.0), (2, 2.0)]).besides == (1,)
-    assert sort_fields([(4, 10.0), (0, 0.0)]).temperatures == (0.0, 10.0)
-    assert sort_fields([(1, 0.0)]).temperatures == ()
+    assert group_fields([(4, 1.0), (2, 2.0)]).besides == (1,)
+    assert group_fields([(4, 10.0), (0, 0.0)]).temperatures == (0.0, 10.0)
+    assert group_fields([(1, 0.0)]).temperatures == ()
     # 1000 tiles for 4 · 132 / 8 = 66 programs are 16 tiles each, which 63 programs do
     assert programs_per_row(64_000, 8, Shape(1, 64, 1, 2, 4), 132, 4) == 63
 
@@ -80,7 +86,7 @@ def test_what_a_launch_is_made_of():
 def test_how_many_bytes_are_read_at_once():
     def found(logits):
         layout = joint_layout([logits])
-        memory = memory_of(logits, layout, plain=False)
+        memory = memory_of(logits, layout)
         return memory, word_bytes([logits], layout, memory)
 
     lines, last = torch.zeros(2, 3, 4, 8), torch.zeros(2, 4, 8, 3).movedim(-1, 1)

@@ -7,17 +7,8 @@
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.pixel_gradient import gather_slots, load_slots, pixels_gradient
-from sizewise.stats.kernels.reading import read
-from sizewise.stats.kernels.tile import (
-    entering_shares,
-    load_at_label,
-    load_classes,
-    pixel_offsets,
-    row_start,
-    store_classes,
-)
-from sizewise.stats.kernels.words import load_words, store_words, unpacked_classes
+from sizewise.stats.kernels.pixel_gradient import class_gradient, load_slots, pixel_parts
+from sizewise.stats.kernels.tile import load_classes, pixel_offsets, row_start, subtract_maximum
 
 
 @triton.jit
@@ -65,10 +56,6 @@ def gradient_tiles(
     K: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
-    VECTOR: tl.constexpr,
-    BYTES: tl.constexpr,
-    RUNS: tl.constexpr,
-    GATHERED: tl.constexpr,
     AXES: tl.constexpr,
     SIGMOID: tl.constexpr,
     SHARES: tl.constexpr,
@@ -93,82 +80,76 @@ def gradient_tiles(
     y_start = row_start(target, row, y_image, y_channel, channels, SIGMOID)
     m_start = row_start(mask, row, m_image, m_channel, channels, SIGMOID)
     g_start = row_start(gradient, row, g_image, g_channel, channels, SIGMOID)
-    PARTS: tl.constexpr = BLOCK // VECTOR
-    LOADED: tl.constexpr = 1 if SIGMOID else K
-    STORED: tl.constexpr = logits.dtype.element_ty
+    per_class = tl.full([], g_channel, tl.int64)
+    CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
 
-    parts = load_slots(coefficients, row, rows, KINDS, TEMPERATURES, SLOTS, TERMS, K, CHUNK, GATHERED)
+    parts = load_slots(coefficients, row, rows, KINDS, TEMPERATURES, SLOTS, TERMS, K, CHUNK)
     factor_on_all = tl.load(upstream)
 
     first = part.to(tl.int64) if WIDE else part
     for tile in range(first, tl.cdiv(pixels, BLOCK), programs):
-        leading = tile * BLOCK + tl.arange(0, PARTS)[None, :] * VECTOR
-        if BYTES > 0:
-            leading_inside = tl.full([1, PARTS], 1, tl.int1) if EVEN else leading < pixels
-            if RUNS:
-                places = leading * K
-            else:
-                places = pixel_offsets(leading, width, height, z_outer, z_middle, z_inner, AXES)
-            words = load_words(z_start, z_channel, places, leading_inside, LOADED, CHUNK, VECTOR, BYTES, RUNS, EVEN)
-        gradients = ()
-        for g in tl.static_range(VECTOR):
-            pixel = leading + g
-            inside = tl.full([1, PARTS], 1, tl.int1) if EVEN else pixel < pixels
-            z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
-            if BYTES > 0:
-                logit = unpacked_classes(words, g, K, CHUNK, VECTOR, RUNS, SIGMOID, STORED, DTYPE)
-            else:
-                logit = load_classes(
-                    z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE, True
-                )
-            kept = inside
-            if HAS_MASK:
-                m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
-                kept = inside & (tl.load(m_start + m_offsets, mask=inside, other=0) != 0)
-            valid = kept
-            y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
-            label_logit = inside
-            label_slots = ()
-            if SHARES:
-                share = load_classes(y_start, y_channel, y_offsets, inside, 0.0, K, CHUNK, SIGMOID, DTYPE, True)
-                aim = entering_shares(share, valid, SIGMOID, HAS_MASK or (SIGMOID and not EVEN))
-            else:
-                label = read(y_start + y_offsets, inside, EVEN).to(LABEL)
-                if HAS_IGNORE:
-                    valid = kept & (label != ignore)
-                aim = tl.where(valid & (label >= 0) & (label < K), label, -1).to(tl.int32)
-                if GATHERED:
-                    label_logit = load_at_label(z_start, z_channel, z_offsets, aim)
-                    label_slots = gather_slots(coefficients, row, rows, aim, KINDS, SLOTS, TERMS, K, DTYPE)
-            own = pixels_gradient(
-                logit,
-                aim,
-                label_logit,
-                label_slots,
-                kept,
-                valid,
+        pixel = tile * BLOCK + tl.arange(0, BLOCK)[None, :]
+        inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
+        z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
+        y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
+        logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
+        kept = inside
+        if HAS_MASK:
+            m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)
+            kept = inside & (tl.load(m_start + m_offsets, mask=inside, other=0) != 0)
+        valid = kept
+        if SHARES:
+            share = load_classes(y_start, y_channel, y_offsets, inside, 0.0, K, CHUNK, SIGMOID, DTYPE)
+            if SIGMOID:
+                share = (1.0 - share[1], share[1])
+            if HAS_MASK or (SIGMOID and not EVEN):  # 1 − 0 is not 0 at pixels outside
+                chosen = ()
+                for c in tl.static_range(CHUNKS):
+                    chosen = chosen + (tl.where(valid, share[c], 0.0),)
+                share = chosen
+        else:
+            label = tl.load(y_start + y_offsets, mask=inside, other=0).to(LABEL)
+            if HAS_IGNORE:
+                valid = kept & (label != ignore)
+            label = tl.where(valid & (label >= 0) & (label < K), label, -1).to(tl.int32)
+        entering = kept if UNLABELLED else valid
+        shifted = subtract_maximum(logit, entering, CHUNK, HAS_MASK or HAS_IGNORE)
+
+        found = pixel_parts(
+            shifted,
+            share if SHARES else label,
+            kept,
+            valid,
+            parts,
+            factor_on_all,
+            KINDS,
+            GAMMAS,
+            TEMPERATURES,
+            SIZES,
+            KEPT_SIZES,
+            CHUNK,
+            SHARES,
+        )
+        g_offsets = pixel_offsets(pixel, width, height, g_outer, g_middle, g_inner, AXES)
+        for c in tl.static_range(CHUNKS):
+            value = class_gradient(
+                found,
+                share if SHARES else label,
+                entering,
                 parts,
-                factor_on_all,
-                KINDS,
-                GAMMAS,
-                TEMPERATURES,
+                c,
                 SIZES,
                 KEPT_SIZES,
                 CHUNK,
                 SHARES,
                 HAS_MASK or HAS_IGNORE,
-                UNLABELLED,
-                GATHERED,
-                SIGMOID,
-                DTYPE,
             )
-            gradients = gradients + (own,)
-            if BYTES == 0:
-                g_offsets = pixel_offsets(pixel, width, height, g_outer, g_middle, g_inner, AXES)
-                store_classes(g_start, g_channel, g_offsets, inside, own, LOADED, CHUNK)
-        if BYTES > 0:
-            if not RUNS:
-                places = pixel_offsets(leading, width, height, g_outer, g_middle, g_inner, AXES)
-            store_words(
-                g_start, g_channel, places, leading_inside, gradients, LOADED, CHUNK, VECTOR, BYTES, RUNS, STORED, EVEN
-            )
+            if SIGMOID:
+                if c == 1:
+                    tl.store(g_start + g_offsets, value.to(gradient.dtype.element_ty), mask=inside)
+            elif CHUNK == 1:
+                tl.store(g_start + c * per_class + g_offsets, value.to(gradient.dtype.element_ty), mask=inside)
+            else:
+                classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
+                stored = inside if (c + 1) * CHUNK <= K else inside & (classes < K)
+                tl.store(g_start + classes * per_class + g_offsets, value.to(gradient.dtype.element_ty), mask=stored)

@@ -9,22 +9,22 @@ import triton.language as tl
 from torch import Tensor
 
 from sizewise.stats.fields import Kind
+from sizewise.stats.kernels import word_calls
 from sizewise.stats.kernels.backward import gradient_tiles
-from sizewise.stats.kernels.field_order import Fields, Planes, gradient_constants, sort_fields
+from sizewise.stats.kernels.field_order import (
+    Fields,
+    Grouped,
+    Planes,
+    Sorted,
+    gradient_constants,
+    group_fields,
+    sort_fields,
+)
 from sizewise.stats.kernels.finish import add_programs
 from sizewise.stats.kernels.forward import partial_sums
 from sizewise.stats.kernels.launch import Launch, label_type, programs_per_row
-from sizewise.stats.kernels.layout import (
-    MAX_AXES,
-    Layout,
-    joint_layout,
-    memory_of,
-    padded,
-    plain_layout,
-    reach,
-    word_bytes,
-)
-from sizewise.stats.kernels.shapes import WORD, Shape, gradient_shape, power_of_two, sums_shape
+from sizewise.stats.kernels.layout import MAX_AXES, joint_layout, padded, plain_layout, reach
+from sizewise.stats.kernels.shapes import Shape, WordShape, backward_shape, forward_shape, power_of_two
 from sizewise.stats.kernels.upsampling_table import table_of
 from sizewise.stats.reference import compute_dtype
 from sizewise.stats.upsampling import CORNERS
@@ -57,12 +57,11 @@ class Call:
         self.rows, self.classes = (images * self.channels, 2) if sigmoid else (images, self.channels)
         self.pixels = target[0, 0].numel()
         self.dtype, self.device = compute_dtype(logits.dtype), logits.device
+        self.classes_last = not sigmoid and self.channels > 1 and logits.stride(1) == 1
         self.tensors, self.sigmoid, self.itemsize = tensors, sigmoid, logits.dtype.itemsize
         layout = joint_layout(tensors) if upsample is None else plain_layout(target.shape[2:], tensors)
         assert layout is not None, "passes.walkable has made copies where there is no joint layout"
         self.layout = layout
-        self.memory = memory_of(logits, layout, sigmoid or upsample is not None)
-        self.can_gather = not (sigmoid or target.dtype.is_floating_point or upsample is not None)
         self.label, has_ignore = label_type(target.dtype, ignore_index)
         self.ignore = ignore_index if has_ignore and ignore_index is not None else 0
         self.target_constants = {
@@ -92,23 +91,6 @@ class Call:
         height = sizes[-2] if len(sizes) > 1 else 1
         return self.pixels, programs, self.channels, self.rows, self.ignore, sizes[-1], height, *strides
 
-    def word(self, *places: int) -> int:
-        """How many bytes of the tensors at ``places`` are read or written at once; see :func:`word_bytes`."""
-        layout = Layout(self.layout.sizes, tuple(self.layout.strides[place] for place in places))
-        return word_bytes([self.tensors[place] for place in places], layout, self.memory)
-
-    def tile(self, shape: Shape) -> dict[str, Any]:
-        """The constants of a tile."""
-        return {
-            "K": self.classes,
-            "CHUNK": shape.chunk,
-            "BLOCK": shape.block,
-            "VECTOR": shape.vector,
-            "BYTES": shape.bytes,
-            "RUNS": shape.runs,
-            "GATHERED": shape.gathered and self.can_gather,
-        }
-
     def ends(self, block: int, programs: int) -> dict[str, Any]:
         """The constants that depend on the number of pixels."""
         furthest = max(reach(self.layout.sizes, strides) for strides in self.layout.strides)
@@ -136,34 +118,23 @@ class ForwardCall(Call):
         tensors = [logits, target, logits if mask is None else mask]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields, upsample)
         self.table = None if upsample is None else table_of(logits, target, upsample)
-        word = self.word(0) if upsample is None else WORD
-        shape = sums_shape(self.classes, self.memory, self.itemsize, word)
-        if upsample is not None:  # as many pixels, but each made from several logits
-            shape = shape._replace(bytes=0)
-        order = sort_fields(fields)
+        takes_labels = upsample is None and not target.dtype.is_floating_point
+        words = word_calls.sums_shape(self, takes_labels)
+        shape = words or forward_shape(self.classes, self.classes_last, self.itemsize)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
         cells = self.rows * programs
         self.workspace_size = cells * ((1 if self.itemsize == 8 else 2) + len(fields) * self.classes)
         images = self.rows // self.channels if sigmoid else self.rows
         self.sums_shape = (len(fields), images, self.channels, *((2,) if sigmoid else ()))
         self.strays = cells if cells > MOST_STRAYS else 0
-        constants = {
-            "KINDS": order.kinds,
-            "PARAMETERS": order.parameters,
-            "GROUPS": order.groups,
-            "TEMPERATURES": order.temperatures,
-            "FIRSTS": order.firsts,
-            "BESIDES": order.besides,
-            **self.tile(shape),
-            "UPSAMPLED": upsample is not None,
-            "CORNERS": upsample == CORNERS,
-            **self.flags,
-            **self.ends(shape.block, programs),
-        }
-        depth = self.layout.sizes[0] if len(self.layout.sizes) == MAX_AXES else 1
-        numbers = (*self.numbers(programs, 0, 1, 2), depth)
-        self.partial_sums = Launch(partial_sums, cells, shape.warps, numbers, constants)
-
+        order: Grouped | Sorted
+        if words is not None:
+            order = group_fields(fields)
+            self.partial_sums = word_calls.sums_launch(self, words, order, programs)
+        else:
+            chunks = -(-self.classes // shape.chunk)
+            order = sort_fields(fields, chunks, shape.chunk == 1 and not target.dtype.is_floating_point)
+            self.partial_sums = self._tiles_launch(shape, order, programs, upsample)
         parts = min(FINISH_ELEMENTS, power_of_two(programs))
         together = min(power_of_two(self.classes), max(1, FINISH_ELEMENTS // parts))
         grid = self.rows * -(-self.classes // together) * len(fields)
@@ -182,6 +153,26 @@ class ForwardCall(Call):
         numbers = (1 if self.strays else cells, *self.numbers(programs, 1))
         self.add_programs = Launch(add_programs, grid, 4, numbers, constants)
         self.tensors = []  # the plan outlives the call, its tensors must not
+
+    def _tiles_launch(self, shape: Shape | WordShape, order: Sorted, programs: int, upsample: str | None) -> Launch:
+        constants = {
+            "KINDS": order.kinds,
+            "PARAMETERS": order.parameters,
+            "TEMPERATURES": order.temperatures,
+            "STARTS": order.starts,
+            "PAIRED": order.paired,
+            "K": self.classes,
+            "CHUNK": shape.chunk,
+            "BLOCK": shape.block,
+            "VECTOR": shape.vector,
+            "UPSAMPLED": upsample is not None,
+            "CORNERS": upsample == CORNERS,
+            **self.flags,
+            **self.ends(shape.block, programs),
+        }
+        depth = self.layout.sizes[0] if len(self.layout.sizes) == MAX_AXES else 1
+        numbers = (*self.numbers(programs, 0, 1, 2), depth)
+        return Launch(partial_sums, self.rows * programs, shape.warps, numbers, constants)
 
     def compilations(
         self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor
@@ -226,18 +217,24 @@ class BackwardCall(Call):
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask, gradient]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
-        shape = gradient_shape(self.classes, self.memory, self.itemsize, self.word(0, 3))
+        words = word_calls.gradient_shape(self, fields, planes)
+        shape = words or backward_shape(self.classes, self.classes_last, self.itemsize)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
-        constants = {
-            **gradient_constants(fields, planes),
-            **self.tile(shape),
-            **self.flags,
-            **self.ends(shape.block, programs),
-        }
-        self.empty = not constants["TEMPERATURES"]
-        self.gradient_tiles = Launch(
-            gradient_tiles, self.rows * programs, shape.warps, self.numbers(programs, 0, 1, 2, 3), constants
-        )
+        if words is not None:
+            self.gradient_tiles = word_calls.gradient_launch(self, words, fields, planes, programs)
+        else:
+            constants = {
+                **gradient_constants(fields, planes),
+                "K": self.classes,
+                "CHUNK": shape.chunk,
+                "BLOCK": shape.block,
+                **self.flags,
+                **self.ends(shape.block, programs),
+            }
+            self.gradient_tiles = Launch(
+                gradient_tiles, self.rows * programs, shape.warps, self.numbers(programs, 0, 1, 2, 3), constants
+            )
+        self.empty = not self.gradient_tiles.constants["TEMPERATURES"]
         self.tensors = []
 
     def compile(self, logits: Tensor, target: Tensor, mask: Tensor | None) -> None:

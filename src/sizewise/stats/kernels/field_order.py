@@ -15,7 +15,18 @@ Planes = Sequence[tuple[int, int]]
 
 
 class Sorted(NamedTuple):
-    """The forward kernel's order of fields: those per row, then those per class, grouped by their softmax.
+    """The forward kernel's order of fields: without a softmax, those of τ = 1, then each other temperature."""
+
+    kinds: tuple[int, ...]
+    parameters: tuple[float, ...]
+    places: tuple[int, ...]
+    temperatures: tuple[float, ...]
+    starts: tuple[int, ...]
+    paired: tuple[int, ...]
+
+
+class Grouped(NamedTuple):
+    """The order of fields for sums by words: those per row, then those per class, grouped by their softmax.
 
     ``groups`` is the place of each field's softmax in ``temperatures``, −1 for a field per row; a temperature of 0 is
     no softmax at all. ``firsts`` is the first field of each group, ``besides`` whether one of them needs 1 − p.
@@ -37,7 +48,40 @@ def temperature_of(kind: int, parameter: float) -> float:
     return 1.0 if kind in LABEL_KINDS else 0.0
 
 
-def sort_fields(fields: Fields) -> Sorted:
+def sort_fields(fields: Fields, chunks: int, can_pair: bool) -> Sorted:
+    """Fields in groups of one softmax, where each one's sums start, and which two come from one comparison."""
+
+    def rank(place: int) -> tuple:
+        kind, parameter = fields[place]
+        temperature = temperature_of(kind, parameter)
+        is_nll = kind == Kind.FOCAL and parameter == 0
+        return temperature != 0, temperature != 1, temperature, kind == Kind.COUNT, not is_nll
+
+    places = sorted(range(len(fields)), key=rank)
+    ordered = [fields[place] for place in places]
+    temperatures, starts, start, last = [], [], 0, 0.0
+    for kind, parameter in ordered:
+        temperature = temperature_of(kind, parameter)
+        temperatures.append(temperature if temperature != last else 0.0)
+        last = temperature
+        starts.append(start)
+        start += 1 if kind in (Kind.PIXELS, Kind.KEPT_PIXELS) else chunks
+    paired = [0] * len(fields)
+    pair = [(int(Kind.COUNT), 0.0), (int(Kind.FOCAL), 0.0)]
+    for place in range(1, len(ordered)):
+        if can_pair and [(int(kind), parameter) for kind, parameter in ordered[place - 1 : place + 1]] == pair:
+            paired[place - 1 : place + 1] = [1, 2]
+    return Sorted(
+        tuple(int(kind) for kind, _ in ordered),
+        tuple(float(parameter) for _, parameter in ordered),
+        tuple(places),
+        tuple(temperatures),
+        tuple(starts),
+        tuple(paired),
+    )
+
+
+def group_fields(fields: Fields) -> Grouped:
     """Fields in groups of one softmax; the count goes with the label's other fields where there are any."""
     first = 1.0 if any(kind in LABEL_KINDS for kind, _ in fields) else 0.0
 
@@ -55,7 +99,7 @@ def sort_fields(fields: Fields) -> Sorted:
     for group, (kind, parameter) in zip(groups, ordered, strict=True):
         if kind == Kind.FOCAL and parameter != 0:
             besides[group] = True
-    return Sorted(
+    return Grouped(
         tuple(int(kind) for kind, _ in ordered),
         tuple(float(parameter) for _, parameter in ordered),
         tuple(places),

@@ -12,8 +12,6 @@ one, then the ``starts`` of each (:class:`sizewise.stats.upsampling.Axis`).
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.reading import read
-
 
 @triton.jit
 def weight_of(rest, pixels, CORNERS: tl.constexpr, DTYPE: tl.constexpr):
@@ -53,8 +51,8 @@ def corners_of(
 ):
     """The 2^AXES cells around each pixel: their offsets, their shares, and whether they have one."""
     x = pixel % width if AXES > 1 else pixel
-    first = read(table + x, inside, False)
-    rest = read(table + width + x, inside, False)
+    first = tl.load(table + x, mask=inside, other=0)
+    rest = tl.load(table + width + x, mask=inside, other=0)
     places = (tl.zeros_like(first).to(tl.int64),)
     weights = (tl.full(first.shape, 1.0, DTYPE),)
     touched = (inside,)
@@ -64,15 +62,15 @@ def corners_of(
         row = pixel // width
         y = row % height if AXES > 2 else row
         own = table + 2 * width
-        first = read(own + y, inside, False)
-        rest = read(own + height + y, inside, False)
+        first = tl.load(own + y, mask=inside, other=0)
+        rest = tl.load(own + height + y, mask=inside, other=0)
         share = weight_of(rest, tl.full([], height, tl.int32), CORNERS, DTYPE)
         places, weights, touched = widened(places, weights, touched, first, rest, share, middle)
     if AXES > 2:
         z = row // height
         own = table + 2 * width + 2 * height
-        first = read(own + z, inside, False)
-        rest = read(own + depth + z, inside, False)
+        first = tl.load(own + z, mask=inside, other=0)
+        rest = tl.load(own + depth + z, mask=inside, other=0)
         share = weight_of(rest, tl.full([], depth, tl.int32), CORNERS, DTYPE)
         places, weights, touched = widened(places, weights, touched, first, rest, share, outer)
     return places, weights, touched
@@ -81,9 +79,9 @@ def corners_of(
 @triton.jit
 def interpolated(start, places, weights, touched, known, DTYPE: tl.constexpr):
     """Σ over the cells around a pixel of share · logit; what has no share is not read."""
-    value = read(start + places[0], touched[0] & known, False).to(DTYPE) * weights[0]
+    value = tl.load(start + places[0], mask=touched[0] & known, other=0.0).to(DTYPE) * weights[0]
     for i in tl.static_range(1, len(places)):
-        value += read(start + places[i], touched[i] & known, False).to(DTYPE) * weights[i]
+        value += tl.load(start + places[i], mask=touched[i] & known, other=0.0).to(DTYPE) * weights[i]
     return value
 
 

@@ -56,10 +56,10 @@ def plain_layout(spatial: Sequence[int], tensors: Sequence[Tensor]) -> Layout:
     return Layout(tuple(spatial), tuple(tuple(tensor.stride()[2:]) for tensor in tensors))
 
 
-def memory_of(logits: Tensor, layout: Layout, plain: bool) -> str:
+def memory_of(logits: Tensor, layout: Layout) -> str:
     """How the classes lie: "pixels" are neighbours, or the "classes" of a pixel are, or all of them form "runs"."""
     classes = logits.shape[1]
-    if plain or classes == 1 or logits.stride(1) != 1:
+    if classes == 1 or logits.stride(1) != 1:
         return "pixels"
     return "runs" if in_one_line(layout.sizes, layout.strides[0], classes) else "classes"
 

@@ -7,19 +7,16 @@
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.arithmetic import LN_2, inverse_of, log2_of
-from sizewise.stats.kernels.reading import read
 from sizewise.stats.kernels.tile import (
+    LN_2,
+    LOG2_E,
     OVERLAP,
     at_label,
     beside_label,
     class_numbers,
-    entering_logits,
     exponentials,
-    highest_class,
     minus_log_over_rest,
     rest_power,
-    shift,
     sum_classes,
 )
 
@@ -55,7 +52,7 @@ def load_slot(
                     value = tl.load(own + p * per_plane + c) * factor
                 else:
                     classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
-                    value = read(own + p * per_plane + classes, classes < K, False) * factor
+                    value = tl.load(own + p * per_plane + classes, mask=classes < K, other=0.0) * factor
                 if len(chunks) > 0:
                     value += chunks[c]
                 added = added + (value,)
@@ -74,12 +71,8 @@ def load_slots(
     TERMS: tl.constexpr,
     K: tl.constexpr,
     CHUNK: tl.constexpr,
-    GATHERED: tl.constexpr = False,
 ):
-    """The coefficients of one row: those of the label's fields, of the sizes, and of the sizes over kept pixels.
-
-    Where those of the label are GATHERED at each pixel, none is held.
-    """
+    """The coefficients of one row: those of the label's fields, of the sizes, and of the sizes over kept pixels."""
     own = coefficients + row.to(tl.int64) * K
     per_plane = tl.full([], rows, tl.int64) * K
     factors = coefficients + len(SLOTS) * per_plane
@@ -91,45 +84,9 @@ def load_slots(
         size_parts = size_parts + (load_slot(own, per_plane, factors, FIRST_SIZE + t, SLOTS, TERMS, K, CHUNK),)
         kept_parts = kept_parts + (load_slot(own, per_plane, factors, FIRST_KEPT + t, SLOTS, TERMS, K, CHUNK),)
     label_parts = ()
-    if not GATHERED:
-        for f in tl.static_range(len(KINDS)):
-            label_parts = label_parts + (load_slot(own, per_plane, factors, f, SLOTS, TERMS, K, CHUNK),)
-    return label_parts, size_parts, kept_parts
-
-
-@triton.jit
-def gather_slots(
-    coefficients,
-    row,
-    rows,
-    label,
-    KINDS: tl.constexpr,
-    SLOTS: tl.constexpr,
-    TERMS: tl.constexpr,
-    K: tl.constexpr,
-    DTYPE: tl.constexpr,
-):
-    """For each of the label's fields its coefficient at each pixel's label, (1, BLOCK); 0 where the label is −1."""
-    own = coefficients + row.to(tl.int64) * K + label
-    per_plane = tl.full([], rows, tl.int64) * K
-    factors = coefficients + len(SLOTS) * per_plane
-    found = ()
     for f in tl.static_range(len(KINDS)):
-        total = tl.zeros(label.shape, DTYPE)
-        for p in tl.static_range(len(SLOTS)):
-            if SLOTS[p] == f:
-                total += read(own + p * per_plane, label >= 0, False) * tl.load(factors + TERMS[p])
-        found = found + (total,)
-    return found
-
-
-@triton.jit
-def select_slots(label_parts, label, CHUNK: tl.constexpr):
-    """The same from coefficients that are held."""
-    found = ()
-    for f in tl.static_range(len(label_parts)):
-        found = found + (at_label(label_parts[f], label, CHUNK),)
-    return found
+        label_parts = label_parts + (load_slot(own, per_plane, factors, f, SLOTS, TERMS, K, CHUNK),)
+    return label_parts, size_parts, kept_parts
 
 
 @triton.jit
@@ -144,7 +101,7 @@ def weighted_sum(weights, chunks, CHUNK: tl.constexpr):
 @triton.jit
 def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GAMMAS: tl.constexpr):
     """q_ik of probability targets for each class, with the share of the class and ``factor`` included."""
-    inverse = inverse_of(total)
+    inverse = 1.0 / total
     pulls = ()
     for c in tl.static_range(len(share)):
         p = e[c] * inverse
@@ -155,7 +112,7 @@ def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GA
             elif GAMMAS[f] == 0.0:
                 pull += share[c] * parts[f][c]
             else:
-                minus_log = (log2_of(total) - shifted[c]) * LN_2
+                minus_log = (tl.log2(total) - shifted[c]) * LN_2
                 slope = focal_slope(minus_log, tl.maximum(1.0 - p, 0.0), p, GAMMAS[f])
                 pull += tl.where(share[c] > 0, share[c] * parts[f][c] * slope, 0.0)
         pulls = pulls + (pull * factor,)
@@ -166,8 +123,6 @@ def share_pulls(share, parts, shifted, e, total, factor, KINDS: tl.constexpr, GA
 def pixel_parts(
     shifted,
     target,
-    label_shifted,
-    label_slots,
     kept,
     valid,
     parts,
@@ -182,8 +137,7 @@ def pixel_parts(
 ):
     """What :func:`class_gradient` needs of a tile: e for each τ, its factors, and the pulls of the label or of shares.
 
-    ``target`` is the label, (1, BLOCK), or the shares of all classes; ``parts`` are those of :func:`load_slots`. With
-    labels, ``label_shifted`` is x at the label, and ``label_slots`` the label's coefficients.
+    ``target`` is the label, (1, BLOCK), or the shares of all classes; ``parts`` are those of :func:`load_slots`.
     """
     label_parts, size_parts, kept_parts = parts
     softmaxes = ()
@@ -193,7 +147,7 @@ def pixel_parts(
     pulls = ()
     for t in tl.static_range(len(TEMPERATURES)):
         e, total = exponentials(shifted, TEMPERATURES[t], CHUNK)
-        inverse = inverse_of(total)
+        inverse = 1.0 / total
         scale = tl.where(valid, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
         kept_scale = tl.where(kept, inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
         factor = tl.zeros_like(inverse)
@@ -211,10 +165,10 @@ def pixel_parts(
             else:
                 pull = tl.zeros_like(inverse)
                 for f in tl.static_range(len(KINDS)):
-                    one = label_slots[f]
+                    one = at_label(label_parts[f], target, CHUNK)
                     if KINDS[f] == OVERLAP or GAMMAS[f] != 0.0:
-                        minus_log = (log2_of(total) - label_shifted) * LN_2
-                        p = tl.exp2(label_shifted) * inverse
+                        minus_log = (tl.log2(total) - at_label(shifted, target, CHUNK)) * LN_2
+                        p = tl.exp2(minus_log * -LOG2_E)
                         if KINDS[f] == OVERLAP:
                             one = -one * p
                         else:
@@ -268,63 +222,3 @@ def class_gradient(
     if SELECT:
         value = tl.where(entering, value, 0.0)
     return value
-
-
-@triton.jit
-def pixels_gradient(
-    logit,
-    target,
-    label_logit,
-    label_slots,
-    kept,
-    valid,
-    parts,
-    factor_on_all,
-    KINDS: tl.constexpr,
-    GAMMAS: tl.constexpr,
-    TEMPERATURES: tl.constexpr,
-    SIZES: tl.constexpr,
-    KEPT_SIZES: tl.constexpr,
-    CHUNK: tl.constexpr,
-    SHARES: tl.constexpr,
-    SELECT: tl.constexpr,
-    UNLABELLED: tl.constexpr,
-    GATHERED: tl.constexpr,
-    SIGMOID: tl.constexpr,
-    DTYPE: tl.constexpr,
-):
-    """The gradient of some pixels, a tuple of (CHUNK, pixels); for SIGMOID that of the foreground."""
-    entering = kept if UNLABELLED else valid
-    logit = entering_logits(logit, entering, SELECT, DTYPE)
-    highest = highest_class(logit, CHUNK)
-    shifted = ()
-    for c in tl.static_range(len(logit)):
-        shifted = shifted + (shift(logit[c], highest),)
-    label_shifted = highest
-    if GATHERED:
-        label_shifted = shift(label_logit.to(DTYPE), highest)
-    elif not SHARES:
-        label_shifted = at_label(shifted, target, CHUNK)
-        label_slots = select_slots(parts[0], target, CHUNK)
-    found = pixel_parts(
-        shifted,
-        target,
-        label_shifted,
-        label_slots,
-        kept,
-        valid,
-        parts,
-        factor_on_all,
-        KINDS,
-        GAMMAS,
-        TEMPERATURES,
-        SIZES,
-        KEPT_SIZES,
-        CHUNK,
-        SHARES,
-    )
-    values = ()
-    for c in tl.static_range(1 if SIGMOID else 0, len(logit)):
-        value = class_gradient(found, target, entering, parts, c, SIZES, KEPT_SIZES, CHUNK, SHARES, SELECT)
-        values = values + (value,)
-    return values

@@ -15,7 +15,6 @@ import triton.language as tl
 
 from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.arithmetic import FUSED, LN_2, LOG2_E, inverse_of  # noqa: F401
-from sizewise.stats.kernels.reading import read
 
 COUNT = tl.constexpr(int(Kind.COUNT))
 PIXELS = tl.constexpr(int(Kind.PIXELS))
@@ -58,89 +57,26 @@ def load_classes(
     CHUNK: tl.constexpr,
     SIGMOID: tl.constexpr,
     DTYPE: tl.constexpr,
-    DIRECT: tl.constexpr = False,
 ):
-    """The tile as a tuple of chunks. Pixels outside are 0, classes past K are ``outside_value``.
-
-    DIRECT: one value of each thread at a time, as :func:`sizewise.stats.kernels.reading.read` does.
-    """
+    """The tile as a tuple of chunks. Pixels outside are 0, classes past K are ``outside_value``."""
     if SIGMOID:
-        values = load_some(start + offsets, inside, DIRECT).to(DTYPE)
+        values = tl.load(start + offsets, mask=inside, other=0.0).to(DTYPE)
         return (tl.zeros_like(values), values)
     per_class = tl.full([], per_class, tl.int64)  # K · stride can pass 2^31 where each factor does not
     chunks = ()
     for c in tl.static_range((K + CHUNK - 1) // CHUNK):
         if CHUNK == 1:
-            values = load_some(start + c * per_class + offsets, inside, DIRECT).to(DTYPE)
+            values = tl.load(start + c * per_class + offsets, mask=inside, other=0.0).to(DTYPE)
         else:
             classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
             pointers = start + classes * per_class + offsets
             if (c + 1) * CHUNK <= K:
-                values = load_some(pointers, inside, DIRECT).to(DTYPE)
+                values = tl.load(pointers, mask=inside, other=0.0).to(DTYPE)
             else:
-                values = load_some(pointers, inside & (classes < K), DIRECT).to(DTYPE)
+                values = tl.load(pointers, mask=inside & (classes < K), other=0.0).to(DTYPE)
                 values = tl.where(classes < K, values, outside_value)
         chunks = chunks + (values,)
     return chunks
-
-
-@triton.jit
-def load_some(places, inside, DIRECT: tl.constexpr):
-    """The values at ``places``, 0 where not ``inside``."""
-    if DIRECT:
-        return read(places, inside, False)
-    else:
-        return tl.load(places, mask=inside, other=0.0)
-
-
-@triton.jit
-def store_classes(start, per_class, offsets, inside, chunks, K: tl.constexpr, CHUNK: tl.constexpr):
-    """Write a tile of K classes."""
-    per_class = tl.full([], per_class, tl.int64)
-    for c in tl.static_range((K + CHUNK - 1) // CHUNK):
-        value = chunks[c].to(start.dtype.element_ty)
-        if CHUNK == 1:
-            tl.store(start + c * per_class + offsets, value, mask=inside)
-        else:
-            classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
-            stored = inside if (c + 1) * CHUNK <= K else inside & (classes < K)
-            tl.store(start + classes * per_class + offsets, value, mask=stored)
-
-
-@triton.jit
-def load_at_label(start, per_class, offsets, label):
-    """The logit of each pixel's label, as it is stored; 0 where the label is −1."""
-    places = label * tl.full([], per_class, tl.int64) + offsets
-    return read(start + places, label >= 0, False)
-
-
-@triton.jit
-def are_shares(share, CHUNK: tl.constexpr, SIGMOID: tl.constexpr):
-    """Whether probability targets, as they were loaded, are such: (1, BLOCK)."""
-    if SIGMOID:
-        return (share[1] >= 0) & (share[1] <= 1)
-    else:
-        lowest = share[0]
-        total = share[0]
-        for c in tl.static_range(1, len(share)):
-            lowest = tl.minimum(lowest, share[c])
-            total = total + share[c]
-        lowest = lowest if CHUNK == 1 else tl.min(lowest, axis=0, keep_dims=True)
-        return (tl.abs(sum_classes(total, CHUNK) - 1) <= 1e-3) & (lowest >= 0)
-
-
-@triton.jit
-def entering_shares(share, valid, SIGMOID: tl.constexpr, SELECT: tl.constexpr):
-    """The shares to compute with, of both classes for SIGMOID; 0 for pixels that do not enter."""
-    if SIGMOID:
-        share = (1.0 - share[1], share[1])
-    chosen = ()
-    for c in tl.static_range(len(share)):
-        if SELECT:
-            chosen = chosen + (tl.where(valid, share[c], 0.0),)
-        else:
-            chosen = chosen + (share[c],)
-    return chosen
 
 
 @triton.jit
@@ -150,43 +86,29 @@ def sum_classes(values, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def entering_logits(chunks, entering, SELECT: tl.constexpr, DTYPE: tl.constexpr):
-    """The logits to compute with: 0 in place of those of pixels that do not enter, since NaN times 0 is NaN."""
+def subtract_maximum(chunks, entering, CHUNK: tl.constexpr, SELECT: tl.constexpr):
+    """x = (z − max z) log2 e, with 0 in place of the logits of pixels that do not enter, since NaN times 0 is NaN.
+
+    The maximum times log2 e is rounded, but equally for all classes, so that it cancels in softmax and log p.
+    """
     kept = ()
     for c in tl.static_range(len(chunks)):
         if SELECT:
-            kept = kept + (tl.where(entering, chunks[c].to(DTYPE), 0.0),)
+            kept = kept + (tl.where(entering, chunks[c], 0.0),)
         else:
-            kept = kept + (chunks[c].to(DTYPE),)
-    return kept
-
-
-@triton.jit
-def highest_class(chunks, CHUNK: tl.constexpr):
-    """max z, (1, BLOCK)."""
-    highest = chunks[0]
+            kept = kept + (chunks[c],)
+    highest = kept[0]
     for c in tl.static_range(1, len(chunks)):
-        highest = tl.maximum(highest, chunks[c])
-    return highest if CHUNK == 1 else tl.max(highest, axis=0, keep_dims=True)
-
-
-@triton.jit
-def shift(values, highest):
-    """x = (z − max z) log2 e. The maximum times log2 e is rounded, but equally for all classes: it cancels."""
-    if FUSED:
-        return tl.fma(values, tl.full([1, 1], LOG2_E, values.dtype), -(highest * LOG2_E))
-    else:
-        return (values - highest) * LOG2_E
-
-
-@triton.jit
-def subtract_maximum(chunks, entering, CHUNK: tl.constexpr, SELECT: tl.constexpr):
-    """x of all classes, with 0 for the logits of pixels that do not enter."""
-    kept = entering_logits(chunks, entering, SELECT, chunks[0].dtype)
-    highest = highest_class(kept, CHUNK)
+        highest = tl.maximum(highest, kept[c])
+    if CHUNK > 1:
+        highest = tl.max(highest, axis=0, keep_dims=True)
+    scaled = highest * LOG2_E
     shifted = ()
     for c in tl.static_range(len(chunks)):
-        shifted = shifted + (shift(kept[c], highest),)
+        if FUSED:
+            shifted = shifted + (tl.fma(kept[c], tl.full([1, 1], LOG2_E, scaled.dtype), -scaled),)
+        else:
+            shifted = shifted + ((kept[c] - highest) * LOG2_E,)
     return shifted
 
 
@@ -227,7 +149,7 @@ def beside_label(chunks, label, CHUNK: tl.constexpr):
     """Σ over the classes other than the label, (1, BLOCK): 1 − p without cancellation."""
     rest = tl.where(label == class_numbers(0, CHUNK), 0.0, chunks[0])
     for c in tl.static_range(1, len(chunks)):
-        rest = tl.where(label == class_numbers(c, CHUNK), rest, rest + chunks[c])  # one predicated operation
+        rest += tl.where(label == class_numbers(c, CHUNK), 0.0, chunks[c])
     return sum_classes(rest, CHUNK)
 
 

@@ -15,8 +15,8 @@ import triton
 import triton.language as tl
 
 from sizewise.stats.kernels.interpolation import interpolated_classes, weight_of, widened
-from sizewise.stats.kernels.pixel_gradient import class_gradient, load_slots, pixel_parts, select_slots
-from sizewise.stats.kernels.tile import at_label, load_classes, row_start, subtract_maximum
+from sizewise.stats.kernels.pixel_gradient import class_gradient, load_slots, pixel_parts
+from sizewise.stats.kernels.tile import load_classes, row_start, subtract_maximum
 
 
 @triton.jit
@@ -223,16 +223,9 @@ def gradient_cells(
                     wanted = tl.where(valid & (label >= 0) & (label < K), label, -1).to(tl.int32)
                 entering = kept if UNLABELLED else valid
                 shifted = subtract_maximum(logit, entering, CHUNK, SELECT)
-                label_shifted = y_share
-                label_slots = ()
-                if not SHARES:
-                    label_shifted = at_label(shifted, wanted, CHUNK)
-                    label_slots = select_slots(parts[0], wanted, CHUNK)
                 found = pixel_parts(
                     shifted,
                     wanted,
-                    label_shifted,
-                    label_slots,
                     kept,
                     valid,
                     parts,

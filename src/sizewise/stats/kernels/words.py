@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 from sizewise.stats.kernels.arithmetic import PTX
-from sizewise.stats.kernels.reading import read, write
+from sizewise.stats.kernels.raw_access import read, write
 
 
 @triton.jit
@@ -86,14 +86,10 @@ def unpacked_classes(
     CHUNK: tl.constexpr,
     VECTOR: tl.constexpr,
     RUNS: tl.constexpr,
-    SIGMOID: tl.constexpr,
     STORED: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
     """The logits of each thread's g-th pixel, as a tuple of chunks; −∞ for classes past K."""
-    if SIGMOID:
-        value = unpacked(words[0], g, STORED, DTYPE)
-        return (tl.zeros_like(value), value)
     chunks = ()
     for c in tl.static_range(len(words)):
         if RUNS:
@@ -141,6 +137,37 @@ def packed(values, STORED: tl.constexpr):
 
 
 @triton.jit
+def columns(words):
+    """A power of two of tensors (1, n) as the columns of one tensor."""
+    if len(words) == 1:
+        return tl.reshape(words[0], [words[0].shape[1], 1])
+    else:
+        even = ()
+        odd = ()
+        for i in tl.static_range(len(words) // 2):
+            even = even + (words[2 * i],)
+            odd = odd + (words[2 * i + 1],)
+        both = tl.join(columns(even), columns(odd))
+        return tl.reshape(both, [both.shape[0], len(words)])
+
+
+@triton.jit
+def store_turned(start, offsets, inside, words, K: tl.constexpr, VECTOR: tl.constexpr, BYTES: tl.constexpr):
+    """Write the K words of each thread's run, with neighbouring threads at neighbouring words.
+
+    A word of each thread at a time would be a part of a sector for each, which takes as long as the whole sector.
+    """
+    WIDTH: tl.constexpr = triton.next_power_of_2(K)
+    for _w in tl.static_range(K, WIDTH):
+        words = words + (tl.zeros_like(words[0]),)
+    runs: tl.constexpr = words[0].shape[1]
+    number = tl.arange(0, WIDTH)[None, :]
+    places = tl.reshape(offsets, [runs, 1]) // VECTOR + number
+    whole = start.to(tl.pointer_type(tl.int64 if BYTES == 8 else tl.int32))
+    tl.store(whole + places, columns(words), mask=tl.reshape(inside, [runs, 1]) & (number < K))
+
+
+@triton.jit
 def store_words(
     start,
     per_class,
@@ -153,9 +180,11 @@ def store_words(
     BYTES: tl.constexpr,
     RUNS: tl.constexpr,
     STORED: tl.constexpr,
+    TURNED: tl.constexpr,
     EVEN: tl.constexpr,
 ):
     """Write values[g][c], the g-th pixel's class c, where :func:`load_words` reads it."""
+    words = ()
     for c in tl.static_range((K + CHUNK - 1) // CHUNK):
         own = ()
         for i in tl.static_range(VECTOR):
@@ -163,9 +192,26 @@ def store_words(
                 own = own + (values[(c * VECTOR + i) // K][(c * VECTOR + i) % K],)
             else:
                 own = own + (values[i][c],)
-        places = word_places(start, per_class, offsets, c, CHUNK, VECTOR, BYTES, RUNS)
-        word = packed(own, STORED)
-        if (c + 1) * CHUNK <= K:
-            write(places, word, inside, EVEN)
+        words = words + (packed(own, STORED),)
+    if TURNED:
+        store_turned(start, offsets, inside, words, K, VECTOR, BYTES)
+    else:
+        for c in tl.static_range(len(words)):
+            places = word_places(start, per_class, offsets, c, CHUNK, VECTOR, BYTES, RUNS)
+            if (c + 1) * CHUNK <= K:
+                write(places, words[c], inside, EVEN)
+            else:
+                write(places, words[c], inside & (c * CHUNK + tl.arange(0, CHUNK)[:, None] < K), False)
+
+
+@triton.jit
+def store_one_by_one(start, per_class, offsets, inside, chunks, K: tl.constexpr, CHUNK: tl.constexpr):
+    """Write one pixel of each thread."""
+    per_class = tl.full([], per_class, tl.int64)
+    for c in tl.static_range((K + CHUNK - 1) // CHUNK):
+        value = chunks[c].to(start.dtype.element_ty)
+        if CHUNK == 1:
+            tl.store(start + c * per_class + offsets, value, mask=inside)
         else:
-            write(places, word, inside & (c * CHUNK + tl.arange(0, CHUNK)[:, None] < K), False)
+            classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
+            tl.store(start + classes * per_class + offsets, value, mask=inside & (classes < K))
