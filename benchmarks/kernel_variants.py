@@ -28,71 +28,83 @@ LOSSES = {
     "RFL-KL": ((0, 0.0), (1, 0.0), (2, 2.0), (4, 10.0)),
     "LogDiceFL": ((0, 0.0), (1, 0.0), (2, 2.0), (3, 0.0), (4, 1.0)),
 }
-SOME = {"forward": ("RCE", "LogDiceFL"), "backward": ("RCE", "RFL-KL")}
+# What takes the fewest and the most registers in each pass.
+TRIED = {"forward": ("RCE", "LogDiceFL"), "backward": ("RCE", "RFL-KL")}
+PRESENT = None
 
 
 class Row(NamedTuple):
-    """One input, and what to try: (chunk, block, warps, vector, waves, bytes, runs, gathered, most registers)."""
+    """One input, and what to try beside the default: a shape of the kernels by words, and a bound on registers."""
 
     name: str
     shape: tuple[int, ...]
     dtype: torch.dtype
     layout: str
-    forward: list[tuple]
-    backward: list[tuple]
+    forward: list[tuple[WordShape, int]]
+    backward: list[tuple[WordShape, int]]
+
+    def variants(self, which: str) -> list[tuple[WordShape, int] | None]:
+        """All that one pass is tried with."""
+        return [PRESENT, *(self.forward if which == "forward" else self.backward)]
 
 
-def unrolled(vector, word, runs=False, gathered=True, waves=(16,), warps=(1,), elements=(1,), registers=(0,)):
-    """Classes one by one, in combinations."""
+def lines(vector, word, waves=(12,), gathered=True, warps=(1,), elements=(1,), registers=(0,)):
+    """Classes one by one, pixels side by side."""
     return [
-        (1, 32 * vector * each * warp, warp, vector, wave, word, runs, gathered, most)
+        (WordShape(1, 32 * vector * each * warp, warp, vector, wave, word, False, gathered), most)
         for each in elements for warp in warps for wave in waves for most in registers
     ]  # fmt: skip
 
 
-def chunked(chunk, lanes, warps, vector, waves, registers=(0,)):
+def runs(vector, word, waves=(12,), warps=(1,), turned=False, registers=(0,)):
+    """Pixels with all their classes in one line."""
+    return [
+        (WordShape(1, 32 * vector * warp, warp, vector, wave, word, True, True, turned), most)
+        for warp in warps for wave in waves for most in registers
+    ]  # fmt: skip
+
+
+def chunks(chunk, lanes, warps, vector, waves, registers=(0,)):
     """Chunks of classes, ``lanes`` side by side."""
-    return [(chunk, lanes * vector, warps, vector, wave, 8, False, True, most) for wave in waves for most in registers]
+    return [
+        (WordShape(chunk, lanes * vector, warps, vector, wave, 8, False, True), most)
+        for wave in waves for most in registers
+    ]  # fmt: skip
 
 
 CITYSCAPES, VOLUME, ADE, SMALL = (8, 19, 512, 1024), (1, 118, 96, 128, 128), (8, 150, 512, 512), (8, 2, 512, 512)
 F32, B16 = torch.float32, torch.bfloat16
 ROWS = [
-    Row("fp32", CITYSCAPES, F32, "contiguous",
-        unrolled(2, 8, waves=(12, 16, 32)) + unrolled(2, 8, gathered=False) + unrolled(2, 8, warps=(4,), waves=(4,)),
-        unrolled(2, 8, waves=(16, 32)) + unrolled(2, 8, gathered=False, waves=(32,)) + unrolled(1, 0, waves=(32,))),
-    Row("fp32 cl", CITYSCAPES, F32, "channels_last",
-        unrolled(2, 8, True, waves=(12, 16)) + unrolled(2, 8, True, gathered=False) + unrolled(1, 0),
-        unrolled(2, 8, True, waves=(12, 32)) + unrolled(2, 8, True, gathered=False, waves=(32,))),
     Row("bf16", CITYSCAPES, B16, "contiguous",
-        unrolled(4, 8, waves=(12, 16), registers=(0, 128)) + unrolled(2, 4, waves=(16, 32))
-        + unrolled(2, 4, gathered=False) + unrolled(4, 8, gathered=False, waves=(12,)),
-        unrolled(4, 8, waves=(10, 32), registers=(0, 128)) + unrolled(2, 4, waves=(16, 32))),
+        lines(4, 8, registers=(0, 128)) + lines(2, 4, waves=(16,)) + lines(2, 4, (16,), gathered=False),
+        lines(4, 8, waves=(32,), registers=(0, 128)) + lines(2, 4, waves=(32,))),
+    Row("fp32 cl", CITYSCAPES, F32, "channels_last",
+        lines(1, 0, waves=(16,)),
+        runs(2, 8, (12, 32), turned=True) + runs(2, 8, (6, 16), (2,), True) + runs(2, 8, (4,), (4,), True)),
     Row("bf16 cl", CITYSCAPES, B16, "channels_last",
-        unrolled(4, 8, True, waves=(12, 16), registers=(0, 128)) + unrolled(2, 4, True, waves=(16,)),
-        unrolled(4, 8, True, waves=(12, 32), registers=(0, 128)) + unrolled(2, 4, True, waves=(32,))),
-    Row("118 fp32", VOLUME, F32, "contiguous",
-        chunked(8, 4, 1, 2, (12, 16), (0, 168)) + chunked(16, 2, 1, 2, (16,)) + chunked(8, 8, 2, 2, (8,))
-        + chunked(16, 4, 2, 2, (8,)),
-        chunked(8, 4, 1, 2, (16, 32), (0, 128)) + chunked(16, 2, 1, 2, (32,)) + chunked(8, 8, 2, 2, (16,))
-        + chunked(16, 4, 2, 2, (16,))),
-    Row("118 bf16", VOLUME, B16, "contiguous",
-        chunked(8, 4, 1, 4, (12, 16)) + chunked(16, 2, 1, 4, (16,)),
-        chunked(8, 4, 1, 4, (12, 32)) + chunked(16, 2, 1, 4, (32,))),
+        runs(4, 8, registers=(0, 128)) + runs(2, 4, waves=(16,)) + lines(1, 0, waves=(16,)),
+        runs(4, 8) + runs(4, 8, (12, 32), turned=True) + runs(4, 8, (6,), (2,), True)
+        + runs(2, 4, (32,), turned=True)),
     Row("150 bf16", ADE, B16, "contiguous",
-        chunked(8, 4, 1, 4, (12, 16), (0, 168)) + chunked(16, 2, 1, 4, (16,)) + chunked(8, 8, 2, 4, (6,))
-        + chunked(16, 4, 2, 4, (8,)),
-        chunked(8, 4, 1, 4, (12, 32), (0, 128)) + chunked(16, 2, 1, 4, (32,)) + chunked(8, 8, 2, 4, (16,))
-        + chunked(16, 4, 2, 4, (16,))),
+        chunks(8, 4, 1, 4, (12,), (0, 168)) + chunks(16, 2, 1, 4, (16,)) + chunks(16, 4, 2, 4, (8,)),
+        chunks(8, 4, 1, 4, (12, 32)) + chunks(16, 2, 1, 4, (32,)) + chunks(16, 4, 2, 4, (16,))),
+    Row("118 fp32", VOLUME, F32, "contiguous",
+        chunks(8, 4, 1, 2, (12,), (0, 168)) + chunks(16, 2, 1, 2, (16,)) + chunks(8, 8, 2, 2, (8,)),
+        chunks(8, 4, 1, 2, (16, 32)) + chunks(16, 2, 1, 2, (32,)) + chunks(8, 8, 2, 2, (16,))),
+    Row("118 bf16", VOLUME, B16, "contiguous",
+        chunks(8, 4, 1, 4, (12, 16)) + chunks(16, 2, 1, 4, (16,)),
+        chunks(8, 4, 1, 4, (12, 32)) + chunks(16, 2, 1, 4, (32,))),
     Row("2 bf16", SMALL, B16, "contiguous",
-        unrolled(4, 8, gathered=False, waves=(8, 16), elements=(1, 2))
-        + unrolled(4, 8, gathered=False, waves=(4, 8), warps=(4,)),
-        unrolled(4, 8, gathered=False, waves=(16, 32), elements=(1, 2))
-        + unrolled(4, 8, gathered=False, waves=(4, 8), warps=(4,))),
+        lines(4, 8, (8, 16), False, elements=(1, 2)) + lines(4, 8, (4, 8), False, warps=(4,)),
+        lines(4, 8, (16, 32), False, elements=(1, 2)) + lines(4, 8, (4, 8), False, warps=(4,))),
     Row("2 fp32", SMALL, F32, "contiguous",
-        unrolled(2, 8, gathered=False, waves=(16, 32), elements=(1, 2)),
-        unrolled(2, 8, gathered=False, waves=(16, 32), elements=(1, 2))),
+        lines(2, 8, (16, 32), False, elements=(1, 2)),
+        lines(2, 8, (16, 32), False, elements=(1, 2))),
+    Row("fp32", CITYSCAPES, F32, "contiguous",
+        lines(2, 8, (13,)),
+        lines(2, 8, (12, 32))),
 ]  # fmt: skip
+DEFAULTS = word_calls.word_sums_shape, word_calls.word_gradient_shape
 
 
 def with_registers(self: Launch) -> dict[str, Any]:
@@ -122,11 +134,12 @@ def tensors_of(row: Row, filled: bool) -> tuple[torch.Tensor, torch.Tensor]:
     return logits, labels
 
 
-def prepared(row: Row, which: str, variant: tuple, loss: str, logits, labels):
+def prepared(which: str, variant: tuple[WordShape, int] | None, loss: str, logits, labels):
     """The pass of one variant."""
-    shape, fields = Shape(*variant[:8]), LOSSES[loss]
-    call.sums_shape = call.gradient_shape = lambda *_: shape
-    Launch.most_registers = variant[8]
+    fields, (shape, Launch.most_registers) = LOSSES[loss], variant or (None, 0)
+    word_calls.word_sums_shape, word_calls.word_gradient_shape = DEFAULTS
+    if shape is not None:
+        word_calls.word_sums_shape = word_calls.word_gradient_shape = lambda *_: shape
     if which == "forward":
         return call.ForwardCall(logits, labels, None, None, False, fields)
     gradient = torch.empty_like(logits)
@@ -139,7 +152,7 @@ def compile_one(job: tuple) -> str:
     try:
         row = ROWS[place]
         logits, labels = tensors_of(row, False)
-        made = prepared(row, which, variant, loss, logits, labels)
+        made = prepared(which, variant, loss, logits, labels)
         if which == "forward":
             for one in made.compilations(logits, labels, None, record_of(logits.device).tensor):
                 one()
@@ -151,35 +164,28 @@ def compile_one(job: tuple) -> str:
 
 
 def exact(fields, logits, labels, coefficients):
-    """Sums and gradient in float64, image by image."""
-    sums, gradients = [], []
-    for image in range(len(logits)):
-        z = logits[image : image + 1].double().contiguous().flatten(2).requires_grad_()
-        y = labels[image : image + 1].long().flatten(2)
-        log_p = z.log_softmax(1)
-        own = log_p.gather(1, y)[:, 0]
-        hits = torch.zeros_like(z.detach()).scatter_(1, y, 1.0)
-        found = []
-        for kind, parameter in fields:
-            if kind == 4:
-                found.append((parameter * z).softmax(1).sum(-1)[0])
-            elif kind in (0, 1):
-                found.append(hits.sum(-1)[0] if kind == 0 else torch.full_like(hits[0, :, 0], y.numel()))
-            else:
-                value = own.exp() if kind == 3 else -own if parameter == 0 else -((1 - own.exp()) ** parameter) * own
-                found.append((hits * value[:, None]).sum(-1)[0])
-        found = torch.stack(found)
-        found.backward(coefficients[:, image].double())
-        sums.append(found.detach())
-        gradients.append(z.grad.view(1, *logits.shape[1:]))
-        del z, log_p, own, hits, found
-    return torch.stack(sums, 1), torch.cat(gradients)
+    """Sums and gradient of the first image in float64."""
+    z = logits[:1].double().contiguous().flatten(2).requires_grad_()
+    y = labels[:1].long().flatten(2)
+    own = z.log_softmax(1).gather(1, y)[:, 0]
+    hits = torch.zeros_like(z.detach()).scatter_(1, y, 1.0)
+    found = []
+    for kind, parameter in fields:
+        if kind == 4:
+            found.append((parameter * z).softmax(1).sum(-1)[0])
+        elif kind in (0, 1):
+            found.append(hits.sum(-1)[0] if kind == 0 else torch.full_like(hits[0, :, 0], y.numel()))
+        else:
+            value = own.exp() if kind == 3 else -own if parameter == 0 else -((1 - own.exp()) ** parameter) * own
+            found.append((hits * value[:, None]).sum(-1)[0])
+    found = torch.stack(found)
+    found.backward(coefficients[:, 0].double())
+    return found.detach(), z.grad.view(logits[0].shape)
 
 
 def distance(result, wanted) -> float:
-    """‖result − wanted‖ / ‖wanted‖, image by image for its memory."""
-    error = sum(float((a.double() - b).square().sum()) for a, b in zip(result, wanted, strict=True))
-    return (error / sum(float(b.square().sum()) for b in wanted)) ** 0.5
+    """‖result − wanted‖ / ‖wanted‖."""
+    return float((result.double() - wanted).norm() / wanted.norm())
 
 
 def floor_us(bytes_moved: int) -> float:
@@ -188,27 +194,25 @@ def floor_us(bytes_moved: int) -> float:
 
 
 def measure(row: Row) -> None:
-    """Print a line for each pass, loss and variant."""
+    """Print a line for each pass, loss and variant, the fastest first."""
     logits, labels = tensors_of(row, True)
     record, one = record_of(logits.device).tensor, torch.ones(1, device="cuda")
     gradient = torch.empty_like(logits)
-    for loss, fields in LOSSES.items():
-        coefficients = torch.randn(len(fields), *row.shape[:2], device="cuda")
-        sums, wanted = exact(fields, logits, labels, coefficients)
+    for loss in dict.fromkeys((*TRIED["forward"], *TRIED["backward"])):
+        coefficients = torch.randn(len(LOSSES[loss]), *row.shape[:2], device="cuda")
+        sums, wanted = exact(LOSSES[loss], logits, labels, coefficients)
         planes = torch.cat((coefficients.flatten(), one))
-        for which in ("forward", "backward"):
+        for which in [which for which in TRIED if loss in TRIED[which]]:
             read = logits.nbytes + labels.nbytes
             floor = floor_us(read if which == "forward" else read + logits.nbytes)
             lines = []
-            for variant in getattr(row, which):
-                if loss not in SOME[which] and variant != getattr(row, which)[0]:
-                    continue
+            for variant in row.variants(which):
                 try:
-                    made = prepared(row, which, variant, loss, logits, labels)
+                    made = prepared(which, variant, loss, logits, labels)
                     if which == "forward":
                         run = partial(made, logits, labels, None, record)
                         first, again = run(), run()
-                        error = distance(first, sums)
+                        error = distance(first[:, 0], sums)
                     else:
                         run = partial(made, planes, one, logits, labels, None, gradient)
                         gradient.fill_(float("nan"))
@@ -216,16 +220,15 @@ def measure(row: Row) -> None:
                         first = gradient.clone()
                         run()
                         again = gradient
-                        error = distance(first, wanted)
+                        error = distance(first[0], wanted)
                     same = "same bits" if torch.equal(first, again) else "OTHER BITS"
                     took = replayed_us(run)
-                    lines.append((took, f"{took:8.1f} us {took / floor:5.2f} x {error:.1e} {same} {variant}"))
-                    del first, again
+                    said = "present" if variant is None else f"{tuple(variant[0])} {variant[1] or ''}"
+                    lines.append((took, f"{took:8.1f} us {took / floor:5.2f} x {error:.1e} {same} {said}"))
                 except Exception as error:
                     lines.append((1e9, f"  failed {variant}: {error!r}"[:300]))
             for _, line in sorted(lines):
                 print(f"{row.name:9} {loss:10} {which:8} floor {floor:5.0f} {line}", flush=True)
-        del sums, wanted
 
 
 def main() -> None:
@@ -237,9 +240,8 @@ def main() -> None:
         (place, which, variant, loss)
         for place in chosen
         for which in ("backward", "forward")
-        for loss in LOSSES
-        for variant in getattr(ROWS[place], which)
-        if loss in SOME[which] or variant == getattr(ROWS[place], which)[0]
+        for loss in TRIED[which]
+        for variant in ROWS[place].variants(which)
     ]
     workers = max(2, (os.cpu_count() or 4) - 2)
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:

@@ -137,18 +137,18 @@ def packed(values, STORED: tl.constexpr):
 
 
 @triton.jit
-def columns(words):
-    """A power of two of tensors (1, n) as the columns of one tensor."""
-    if len(words) == 1:
-        return tl.reshape(words[0], [words[0].shape[1], 1])
-    else:
-        even = ()
-        odd = ()
-        for i in tl.static_range(len(words) // 2):
-            even = even + (words[2 * i],)
-            odd = odd + (words[2 * i + 1],)
-        both = tl.join(columns(even), columns(odd))
-        return tl.reshape(both, [both.shape[0], len(words)])
+def columns(words, LEVELS: tl.constexpr):
+    """2^LEVELS tensors (1, n) as the columns of one tensor, in their order: each join adds a lower digit."""
+    parts = ()
+    for i in tl.static_range(len(words)):
+        parts = parts + (tl.reshape(words[i], [words[i].shape[1], 1]),)
+    for _level in tl.static_range(LEVELS):
+        joined_parts = ()
+        for i in tl.static_range(len(parts) // 2):
+            both = tl.join(parts[i], parts[i + len(parts) // 2])
+            joined_parts = joined_parts + (tl.reshape(both, [both.shape[0], both.shape[1] * 2]),)
+        parts = joined_parts
+    return parts[0]
 
 
 @triton.jit
@@ -157,14 +157,15 @@ def store_turned(start, offsets, inside, words, K: tl.constexpr, VECTOR: tl.cons
 
     A word of each thread at a time would be a part of a sector for each, which takes as long as the whole sector.
     """
-    WIDTH: tl.constexpr = triton.next_power_of_2(K)
+    LEVELS: tl.constexpr = 0 if K == 1 else 1 if K == 2 else 2 if K <= 4 else 3 if K <= 8 else 4 if K <= 16 else 5
+    WIDTH: tl.constexpr = 1 << LEVELS
     for _w in tl.static_range(K, WIDTH):
         words = words + (tl.zeros_like(words[0]),)
     runs: tl.constexpr = words[0].shape[1]
     number = tl.arange(0, WIDTH)[None, :]
     places = tl.reshape(offsets, [runs, 1]) // VECTOR + number
     whole = start.to(tl.pointer_type(tl.int64 if BYTES == 8 else tl.int32))
-    tl.store(whole + places, columns(words), mask=tl.reshape(inside, [runs, 1]) & (number < K))
+    tl.store(whole + places, columns(words, LEVELS), mask=tl.reshape(inside, [runs, 1]) & (number < K))
 
 
 @triton.jit
