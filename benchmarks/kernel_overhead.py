@@ -9,7 +9,7 @@ import sys
 import time
 
 import torch
-from kernel_tuning import copy_bandwidth, median_us
+from device_time import copied_bytes_per_us, median_us
 from torch.nn import functional
 
 import sizewise as sw
@@ -75,9 +75,9 @@ def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
     for _ in range(3):
         step(criterion)
     snapshot = criterion.snapshot()
-    (plan,) = snapshot.plans.values()
-    outputs, saved, kept = plan.forward(logits, target, None, None, 1.0, (), True)
-    upstream = (torch.ones_like(outputs[0]), *[None] * (len(outputs) - 2))
+    (plan,) = snapshot.plans[False].values()
+    total, _, _, saved, kept = plan.forward(logits, target, None, None, 1.0, (), True)
+    upstream = (torch.ones_like(total),)
     reading = snapshot.reading
     sums = passes.region_sums(plain, labels, None, *reading)
     one = passes.number_on(sums.device, torch.float64, 1.0)
@@ -105,10 +105,10 @@ def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
 
 def main() -> None:
     """Print times in Python and on the device."""
-    bandwidth = copy_bandwidth()
+    bandwidth = copied_bytes_per_us()
     for shape in SHAPES[: int(sys.argv[1])] if len(sys.argv) > 1 else SHAPES:
         runs, moved = steps(shape)
-        print(f"{shape}: floor {moved / bandwidth * 1e6:.0f} us")
+        print(f"{shape}: floor {moved / bandwidth:.0f} us")
         for name, run in runs.items():
             device = median_us(run, 30) if not name.startswith("part: check") and "whether" not in name else 0
             print(

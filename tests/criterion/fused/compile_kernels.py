@@ -12,7 +12,9 @@ from binary_size import binary_size
 
 import sizewise as sw
 from sizewise.criterion.fused.kernel import FormulaKernel
+from sizewise.stats.kernels import word_calls
 from sizewise.stats.kernels.call import BackwardCall, ForwardCall
+from sizewise.stats.kernels.shapes import WordShape
 from sizewise.stats.kernels.upsampled_call import UpsampledBackwardCall
 
 
@@ -38,6 +40,25 @@ def main() -> None:
     print("upsampled-sums", binary_size(forward.partial_sums, [floats, labels, floats, floats, table]))
     pointers = [floats, floats, floats, labels, floats, floats, table]
     print("upsampled-gradient", binary_size(upsampled.gradient_cells, pointers))
+    by_words(fields, formula.planes, target.to(torch.uint8))
+
+
+def by_words(fields, planes, target) -> None:
+    """The kernels by words, also where they are not what runs by default."""
+    floats, halves, labels = "*fp32", "*bf16", "*u8"
+    for name, classes, memory, shape in (
+        ("lines", 7, torch.contiguous_format, WordShape(1, 128, 1, 4, 12, 8, False, True)),
+        ("runs", 7, torch.channels_last, WordShape(1, 128, 1, 4, 12, 8, True, True)),
+        ("turned", 7, torch.channels_last, WordShape(1, 128, 1, 4, 12, 8, True, True, True)),
+        ("chunks", 40, torch.contiguous_format, WordShape(8, 16, 1, 4, 12, 8, False, True)),
+    ):
+        word_calls.word_sums_shape = word_calls.word_gradient_shape = lambda *_, shape=shape: shape
+        logits = torch.zeros(2, classes, 8, 8, dtype=torch.bfloat16).to(memory_format=memory)
+        forward = ForwardCall(logits, target, None, 255, False, fields)
+        backward = BackwardCall(logits, target, None, logits, 255, False, fields, planes)
+        print(f"{name}-sums", binary_size(forward.partial_sums, [halves, labels, halves, floats, halves]))
+        pointers = [floats, floats, halves, labels, halves, halves]
+        print(f"{name}-gradient", binary_size(backward.gradient_tiles, pointers))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@ import warnings
 import pytest
 import torch
 
+from sizewise import private_apis
 from sizewise.stats import reference
 from sizewise.stats.kernels import backend
-from sizewise.stats.kernels.layout import collapse
+from sizewise.stats.kernels.layout import collapse, joint_layout, memory_of, word_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,7 @@ def test_spatial_axes_collapse_jointly():
 
 def test_what_a_launch_is_made_of():
     pytest.importorskip("triton", reason="the kernels are written in Triton, which is not installed")
-    from sizewise.stats.kernels.field_order import sort_fields
+    from sizewise.stats.kernels.field_order import group_fields, sort_fields
     from sizewise.stats.kernels.launch import label_type, programs_per_row
     from sizewise.stats.kernels.shapes import Shape
 
@@ -67,5 +68,72 @@ def test_what_a_launch_is_made_of():
     assert order.temperatures == (0.0, 0.0, 1.0, 10.0)
     assert order.starts == (0, 1, 4, 7)
     assert order.paired == (0, 1, 2, 0)
+    # size(10), count, nll, pixels: pixels are per row, count goes with nll, τ = 1 comes before τ = 10
+    order = group_fields([(4, 10.0), (0, 0.0), (2, 0.0), (1, 0.0)])
+    assert order.places == (3, 1, 2, 0)
+    assert order.groups == (-1, 0, 0, 1)
+    assert order.temperatures == (1.0, 10.0)
+    assert order.firsts == (1, 3)
+    assert order.besides == (0, 0)
+    # a focal term needs 1 − p; a count alone needs no softmax
+    assert group_fields([(4, 1.0), (2, 2.0)]).besides == (1,)
+    assert group_fields([(4, 10.0), (0, 0.0)]).temperatures == (0.0, 10.0)
+    assert group_fields([(1, 0.0)]).temperatures == ()
     # 1000 tiles for 4 · 132 / 8 = 66 programs are 16 tiles each, which 63 programs do
     assert programs_per_row(64_000, 8, Shape(1, 64, 1, 2, 4), 132, 4) == 63
+
+
+def test_how_many_bytes_are_read_at_once():
+    def found(logits):
+        layout = joint_layout([logits])
+        memory = memory_of(logits, layout)
+        return memory, word_bytes([logits], layout, memory)
+
+    lines, last = torch.zeros(2, 3, 4, 8), torch.zeros(2, 4, 8, 3).movedim(-1, 1)
+    assert found(lines) == ("pixels", 8)
+    assert found(lines.bfloat16()) == ("pixels", 8)
+    assert found(lines.double()) == ("pixels", 0)
+    assert found(last) == ("runs", 8)
+    assert found(last.bfloat16()) == ("runs", 8)
+    # lines of 6 bfloat16 are words of two, not of four; lines of 5 are none
+    assert found(torch.zeros(1, 3, 2, 8, dtype=torch.bfloat16)[..., :6]) == ("pixels", 4)
+    assert found(torch.zeros(1, 3, 2, 5)) == ("pixels", 8)  # one line of 10
+    assert found(torch.zeros(1, 3, 2, 8)[..., :5]) == ("pixels", 0)
+    # an odd start, odd classes' starts, a crop of the classes, every second pixel
+    assert found(torch.zeros(97)[1:].view(2, 3, 4, 4)) == ("pixels", 0)
+    assert found(torch.zeros(1, 3, 25)[..., :24]) == ("pixels", 0)
+    assert found(torch.zeros(2, 4, 8, 4)[..., :3].movedim(-1, 1)) == ("classes", 0)
+    assert found(lines[..., ::2]) == ("pixels", 0)
+    assert found(torch.zeros(1, 1, 4, 8)) == ("pixels", 8)
+
+
+@pytest.mark.parametrize("spread", [True, False])
+def test_launches_go_to_the_c_launcher(spread):
+    """Triton's ways to it, as versions up to 3.6 and as 3.9 have them."""
+
+    class Launcher:
+        def __init__(self):
+            self.calls = []
+            self.launch = lambda *given: self.calls.append(given)
+
+        def __call__(self, x, y, z, stream, function, metadata, *own):
+            if spread:
+                self.launch(x, y, z, stream, function, False, None, metadata, *own)
+            else:
+                self.launch(x, y, z, stream, function, False, metadata, None, own)
+
+    class Compiled:
+        run = Launcher()
+
+    def run(*own, stream=None):
+        Compiled.run(7, 1, 1, stream, "function", (4, 1, 0), *own)
+
+    direct = private_apis.c_launcher(Compiled, run, 3)
+    assert Compiled.run.calls == []  # to look is not to launch
+    for launch in (run, direct):
+        launch(1, 2.5, "K", stream=11)
+    first, second = Compiled.run.calls
+    assert first == second
+    assert private_apis.c_launcher(Compiled, lambda *own, stream: None, 3) is None
+    assert private_apis.c_launcher(Compiled, run, 0) is None
+    assert private_apis.c_launcher(object(), run, 3) is None

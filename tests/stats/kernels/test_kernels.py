@@ -7,7 +7,8 @@ from kernel_device import DEVICE, ON_GPU
 from sampling import sample
 
 from sizewise.stats import reference
-from sizewise.stats.kernels import label_errors, passes
+from sizewise.stats.kernels import label_errors, passes, word_calls
+from sizewise.stats.kernels.shapes import WordShape
 
 # The interpreter computes with numpy, which warns about log 0 and about a NaN that goes nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -38,6 +39,17 @@ CLASS_COUNTS = [
     for target in ("int16", "shares float32")
     for fields in ("rce", "every")
 ]
+# Sizes that let a thread read several values at once, in lines of pixels or of pixels with all their classes.
+WORDS = [
+    Case(shape, dtype, target, False, mask, ignore_index, layout, fields)
+    for shape in ((2, 2, 8, 16), (1, 7, 2, 4, 12), (2, 13, 6, 20), (1, 30, 44), (1, 50, 6, 4), (1, 61, 4, 4))
+    for dtype in ("float32", "bfloat16", "float16", "float64")
+    for target in ("uint8", "int64")
+    for mask in (False, True)
+    for ignore_index in (None, 1)
+    for layout in ("contiguous", "channels_last")
+    for fields in FIELD_SETS
+]
 
 
 def name(case):
@@ -47,6 +59,31 @@ def name(case):
 @pytest.mark.parametrize("case", sample(FORMS, 36), ids=name)
 def test_every_form_of_input(case):
     judge(case, passes, DEVICE)
+
+
+@pytest.mark.parametrize("case", sample(WORDS, 14), ids=name)
+def test_several_values_at_once(case, monkeypatch):
+    """The kernels by words, also where they are not what runs by default."""
+
+    def shape_of(classes, memory, itemsize, word, kinds=()):
+        unrolled, runs = classes <= 32, memory == "runs" and word > 0
+        word = word if unrolled or memory == "pixels" else 0
+        vector = max(1, word // itemsize)
+        chunk, lanes = (1, 64) if unrolled else (8, 16)
+        turned = runs and classes < 20
+        return WordShape(chunk, lanes * vector, 1, vector, 4, word, runs and unrolled, classes % 2 == 1, turned)
+
+    monkeypatch.setattr(passes, "_calls", {})
+    monkeypatch.setattr(word_calls, "word_sums_shape", shape_of)
+    monkeypatch.setattr(word_calls, "word_gradient_shape", shape_of)
+    judge(case, passes, DEVICE, seed=2)
+
+
+@pytest.mark.parametrize("fields", ["rce", "dice", "every"])
+@pytest.mark.parametrize("layout", ["contiguous", "channels_last"])
+def test_words_where_they_are_the_default(layout, fields):
+    judge(Case((1, 7, 6, 12), ignore_index=3, mask=True, layout=layout, fields=fields), passes, DEVICE)
+    judge(Case((2, 8, 5, 7), layout=layout, fields=fields), passes, DEVICE)  # an odd number of pixels has no words
 
 
 @pytest.mark.parametrize("case", sample(LAID_OUT, 18), ids=name)

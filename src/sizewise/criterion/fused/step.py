@@ -83,9 +83,10 @@ def make_step(
             call(*tensors)
 
     # The first call compiles for seconds: the kernels side by side, while the formula is being written.
-    with ThreadPoolExecutor(2, thread_name_prefix="sizewise") as pool, on_device_of(logits):
+    with ThreadPoolExecutor(3, thread_name_prefix="sizewise") as pool, on_device_of(logits):
         sums = forward_call(logits, target, mask, *reading, upsample)
-        pool.submit(compiled, sums.compile, logits, target, mask, record.tensor)
+        for one in sums.compilations(logits, target, mask, record.tensor):
+            pool.submit(compiled, one)
         formula = formula_kernel(snapshot, criterion, logits, has_truth)
         if formula is None or not formula.takes(logits.shape[0]):
             return None

@@ -1,5 +1,7 @@
 """One kind of call, prepared: everything that depends on shapes, strides, dtypes and fields, but not on the values."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -7,13 +9,22 @@ import triton.language as tl
 from torch import Tensor
 
 from sizewise.stats.fields import Kind
+from sizewise.stats.kernels import word_calls
 from sizewise.stats.kernels.backward import gradient_tiles
-from sizewise.stats.kernels.field_order import Fields, Planes, gradient_constants, sort_fields
+from sizewise.stats.kernels.field_order import (
+    Fields,
+    Grouped,
+    Planes,
+    Sorted,
+    gradient_constants,
+    group_fields,
+    sort_fields,
+)
 from sizewise.stats.kernels.finish import add_programs
 from sizewise.stats.kernels.forward import partial_sums
 from sizewise.stats.kernels.launch import Launch, label_type, programs_per_row
 from sizewise.stats.kernels.layout import MAX_AXES, joint_layout, padded, plain_layout, reach
-from sizewise.stats.kernels.shapes import backward_shape, forward_shape, power_of_two
+from sizewise.stats.kernels.shapes import Shape, WordShape, backward_shape, forward_shape, power_of_two
 from sizewise.stats.kernels.upsampling_table import table_of
 from sizewise.stats.reference import compute_dtype
 from sizewise.stats.upsampling import CORNERS
@@ -107,34 +118,23 @@ class ForwardCall(Call):
         tensors = [logits, target, logits if mask is None else mask]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields, upsample)
         self.table = None if upsample is None else table_of(logits, target, upsample)
-        shape = forward_shape(self.classes, self.classes_last, self.itemsize)
-        chunks = -(-self.classes // shape.chunk)
-        order = sort_fields(fields, chunks, shape.chunk == 1 and not target.dtype.is_floating_point)
+        takes_labels = upsample is None and not target.dtype.is_floating_point
+        words = word_calls.sums_shape(self, takes_labels)
+        shape = words or forward_shape(self.classes, self.classes_last, self.itemsize)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
         cells = self.rows * programs
         self.workspace_size = cells * ((1 if self.itemsize == 8 else 2) + len(fields) * self.classes)
         images = self.rows // self.channels if sigmoid else self.rows
         self.sums_shape = (len(fields), images, self.channels, *((2,) if sigmoid else ()))
         self.strays = cells if cells > MOST_STRAYS else 0
-        constants = {
-            "KINDS": order.kinds,
-            "PARAMETERS": order.parameters,
-            "TEMPERATURES": order.temperatures,
-            "STARTS": order.starts,
-            "PAIRED": order.paired,
-            "K": self.classes,
-            "CHUNK": shape.chunk,
-            "BLOCK": shape.block,
-            "VECTOR": shape.vector,
-            "UPSAMPLED": upsample is not None,
-            "CORNERS": upsample == CORNERS,
-            **self.flags,
-            **self.ends(shape.block, programs),
-        }
-        depth = self.layout.sizes[0] if len(self.layout.sizes) == MAX_AXES else 1
-        numbers = (*self.numbers(programs, 0, 1, 2), depth)
-        self.partial_sums = Launch(partial_sums, cells, shape.warps, numbers, constants)
-
+        order: Grouped | Sorted
+        if words is not None:
+            order = group_fields(fields)
+            self.partial_sums = word_calls.sums_launch(self, words, order, programs)
+        else:
+            chunks = -(-self.classes // shape.chunk)
+            order = sort_fields(fields, chunks, shape.chunk == 1 and not target.dtype.is_floating_point)
+            self.partial_sums = self._tiles_launch(shape, order, programs, upsample)
         parts = min(FINISH_ELEMENTS, power_of_two(programs))
         together = min(power_of_two(self.classes), max(1, FINISH_ELEMENTS // parts))
         grid = self.rows * -(-self.classes // together) * len(fields)
@@ -154,12 +154,37 @@ class ForwardCall(Call):
         self.add_programs = Launch(add_programs, grid, 4, numbers, constants)
         self.tensors = []  # the plan outlives the call, its tensors must not
 
-    def compile(self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor) -> None:
-        """Compile both launches."""
+    def _tiles_launch(self, shape: Shape | WordShape, order: Sorted, programs: int, upsample: str | None) -> Launch:
+        constants = {
+            "KINDS": order.kinds,
+            "PARAMETERS": order.parameters,
+            "TEMPERATURES": order.temperatures,
+            "STARTS": order.starts,
+            "PAIRED": order.paired,
+            "K": self.classes,
+            "CHUNK": shape.chunk,
+            "BLOCK": shape.block,
+            "VECTOR": shape.vector,
+            "UPSAMPLED": upsample is not None,
+            "CORNERS": upsample == CORNERS,
+            **self.flags,
+            **self.ends(shape.block, programs),
+        }
+        depth = self.layout.sizes[0] if len(self.layout.sizes) == MAX_AXES else 1
+        numbers = (*self.numbers(programs, 0, 1, 2), depth)
+        return Launch(partial_sums, self.rows * programs, shape.warps, numbers, constants)
+
+    def compilations(
+        self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor
+    ) -> list[Callable[[], None]]:
+        """What there is to compile, for threads that do it side by side."""
         some = torch.empty(1, dtype=self.dtype, device=self.device)
         table = logits if self.table is None else self.table
-        self.partial_sums.compile(logits, target, logits if mask is None else mask, some, table)
-        self.add_programs.compile(some, some, record, target)
+        kept = logits if mask is None else mask
+        return [
+            partial(self.partial_sums.compile, logits, target, kept, some, table),
+            partial(self.add_programs.compile, some, some, record, target),
+        ]
 
     def __call__(
         self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor, *, stream: int | None = None
@@ -192,20 +217,24 @@ class BackwardCall(Call):
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask, gradient]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
-        shape = backward_shape(self.classes, self.classes_last, self.itemsize)
+        words = word_calls.gradient_shape(self, fields, planes)
+        shape = words or backward_shape(self.classes, self.classes_last, self.itemsize)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
-        constants = {
-            **gradient_constants(fields, planes),
-            "K": self.classes,
-            "CHUNK": shape.chunk,
-            "BLOCK": shape.block,
-            **self.flags,
-            **self.ends(shape.block, programs),
-        }
-        self.empty = not constants["TEMPERATURES"]
-        self.gradient_tiles = Launch(
-            gradient_tiles, self.rows * programs, shape.warps, self.numbers(programs, 0, 1, 2, 3), constants
-        )
+        if words is not None:
+            self.gradient_tiles = word_calls.gradient_launch(self, words, fields, planes, programs)
+        else:
+            constants = {
+                **gradient_constants(fields, planes),
+                "K": self.classes,
+                "CHUNK": shape.chunk,
+                "BLOCK": shape.block,
+                **self.flags,
+                **self.ends(shape.block, programs),
+            }
+            self.gradient_tiles = Launch(
+                gradient_tiles, self.rows * programs, shape.warps, self.numbers(programs, 0, 1, 2, 3), constants
+            )
+        self.empty = not self.gradient_tiles.constants["TEMPERATURES"]
         self.tensors = []
 
     def compile(self, logits: Tensor, target: Tensor, mask: Tensor | None) -> None:

@@ -7,6 +7,7 @@ from sizewise.stats.fields import Kind
 
 LABEL_KINDS = (Kind.FOCAL, Kind.OVERLAP)
 SIZE_KINDS = (Kind.SIZE, Kind.KEPT_SIZE)
+ROW_KINDS = (Kind.PIXELS, Kind.KEPT_PIXELS)
 
 Fields = Sequence[tuple[int, float]]
 Planes = Sequence[tuple[int, int]]
@@ -22,6 +23,22 @@ class Sorted(NamedTuple):
     temperatures: tuple[float, ...]
     starts: tuple[int, ...]
     paired: tuple[int, ...]
+
+
+class Grouped(NamedTuple):
+    """The order of fields for sums by words: those per row, then those per class, grouped by their softmax.
+
+    ``groups`` is the place of each field's softmax in ``temperatures``, −1 for a field per row; a temperature of 0 is
+    no softmax at all. ``firsts`` is the first field of each group, ``besides`` whether one of them needs 1 − p.
+    """
+
+    kinds: tuple[int, ...]
+    parameters: tuple[float, ...]
+    places: tuple[int, ...]
+    groups: tuple[int, ...]
+    temperatures: tuple[float, ...]
+    firsts: tuple[int, ...]
+    besides: tuple[int, ...]
 
 
 def temperature_of(kind: int, parameter: float) -> float:
@@ -61,6 +78,35 @@ def sort_fields(fields: Fields, chunks: int, can_pair: bool) -> Sorted:
         tuple(temperatures),
         tuple(starts),
         tuple(paired),
+    )
+
+
+def group_fields(fields: Fields) -> Grouped:
+    """Fields in groups of one softmax; the count goes with the label's other fields where there are any."""
+    first = 1.0 if any(kind in LABEL_KINDS for kind, _ in fields) else 0.0
+
+    def rank(place: int) -> tuple:
+        kind, parameter = fields[place]
+        temperature = first if kind == Kind.COUNT else temperature_of(kind, parameter)
+        return kind not in ROW_KINDS, temperature != first, temperature, kind != Kind.COUNT
+
+    places = sorted(range(len(fields)), key=rank)
+    ordered = [fields[place] for place in places]
+    ranks = [rank(place)[:3] for place in places]
+    starts = [place for place, one in enumerate(ranks) if one[0] and one not in ranks[:place]]
+    groups = tuple(sum(start <= place for start in starts) - 1 for place in range(len(ordered)))
+    besides = [False] * len(starts)
+    for group, (kind, parameter) in zip(groups, ordered, strict=True):
+        if kind == Kind.FOCAL and parameter != 0:
+            besides[group] = True
+    return Grouped(
+        tuple(int(kind) for kind, _ in ordered),
+        tuple(float(parameter) for _, parameter in ordered),
+        tuple(places),
+        groups,
+        tuple(float(ranks[start][2]) for start in starts),
+        tuple(starts),
+        tuple(int(one) for one in besides),
     )
 
 

@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from sizewise.private_apis import direct_launcher
-from sizewise.stats.kernels.shapes import Shape
+from sizewise.stats.kernels.shapes import Shape, WordShape
 
 # One program's count of pixels stays exact in float32.
 MOST_PIXELS_A_PROGRAM = 1 << 23
@@ -42,7 +42,7 @@ class Launch:
             self.run(*[tensor.data_ptr() for tensor in tensors], *self.tail, stream=stream)
             return
         compiled = self.kernel[self.grid](*tensors, *self.numbers, **self._settings())
-        self.run = direct_launcher(compiled, self.grid)
+        self.run = direct_launcher(compiled, self.grid, len(tensors) + len(self.tail))
 
     def compile(self, *tensors: Tensor) -> None:
         """Compile for such tensors without launching; most of it lets go of the interpreter, so threads do it at once.
@@ -60,7 +60,7 @@ class Launch:
         return {**self.constants, "num_warps": self.warps, "enable_fp_fusion": True, **self.options}
 
 
-def programs_per_row(pixels: int, rows: int, shape: Shape, processors: int, fewest_tiles: int) -> int:
+def programs_per_row(pixels: int, rows: int, shape: Shape | WordShape, processors: int, fewest_tiles: int) -> int:
     """How many programs share a row, so that all are busy and end together."""
     tiles = -(-pixels // shape.block)
     wanted = min(-(-processors * shape.waves // rows), -(-tiles // fewest_tiles))

@@ -56,6 +56,47 @@ def plain_layout(spatial: Sequence[int], tensors: Sequence[Tensor]) -> Layout:
     return Layout(tuple(spatial), tuple(tuple(tensor.stride()[2:]) for tensor in tensors))
 
 
+def memory_of(logits: Tensor, layout: Layout) -> str:
+    """How the classes lie: "pixels" are neighbours, or the "classes" of a pixel are, or all of them form "runs"."""
+    classes = logits.shape[1]
+    if classes == 1 or logits.stride(1) != 1:
+        return "pixels"
+    return "runs" if in_one_line(layout.sizes, layout.strides[0], classes) else "classes"
+
+
+def in_one_line(sizes: Sequence[int], strides: Sequence[int], step: int) -> bool:
+    """Whether pixel follows pixel at a distance of ``step``."""
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def word_bytes(tensors: Sequence[Tensor], layout: Layout, memory: str) -> int:
+    """How many bytes of neighbouring values can be read at once from each of these tensors, which are laid out alike.
+
+    8, 4, or 0 for no more than one value: every row has to start at a multiple of it, and to end at one.
+    """
+    runs, itemsize = memory == "runs", tensors[0].dtype.itemsize
+    fits = [
+        in_one_line(layout.sizes, strides, tensors[0].shape[1]) if runs else strides[-1] == 1
+        for strides in layout.strides
+    ]
+    if memory == "classes" or not all(fits):
+        return 0
+    starts = [prod(layout.sizes) if runs else layout.sizes[-1]]
+    for tensor, strides in zip(tensors, layout.strides, strict=True):
+        jumps = tensor.stride()[:1] if runs else (*tensor.stride()[:2], *strides[:-1])
+        sizes = tensor.shape[:1] if runs else (*tensor.shape[:2], *layout.sizes[:-1])
+        starts += [jump for size, jump in zip(sizes, jumps, strict=True) if size > 1]
+    for word in (8, 4):
+        aligned = all(tensor.data_ptr() % word == 0 for tensor in tensors)
+        if word > itemsize and aligned and all(start * itemsize % word == 0 for start in starts):
+            return word
+    return 0
+
+
 def padded(values: tuple[int, ...]) -> tuple[int, ...]:
     """Three entries, the missing outer ones as 0."""
     return (0,) * (MAX_AXES - len(values)) + values

@@ -13,8 +13,30 @@ class Shape(NamedTuple):
     waves: int
 
 
+class WordShape(NamedTuple):
+    """How a program of the kernels by words goes over its pixels.
+
+    It reads CHUNK classes by BLOCK pixels at a time, of which a thread holds VECTOR neighbours, in words of so many
+    BYTES, or one by one if that is 0. WAVES programs are there for each multiprocessor. RUNS: the VECTOR · K values of
+    those pixels lie in one line; TURNED: they are turned around in shared memory before they are written. GATHERED:
+    what belongs to a label is read at its place.
+    """
+
+    chunk: int
+    block: int
+    warps: int
+    vector: int
+    waves: int
+    bytes: int
+    runs: bool
+    gathered: bool
+    turned: bool = False
+
+
 # Up to here the classes are unrolled, so that none is padding.
 MOST_UNROLLED = 32
+# From here on it is cheaper to read what belongs to a label again than to compare the label with all classes.
+FEWEST_GATHERED = 6
 
 
 def chunk_of(classes: int, classes_last: bool, writes: bool) -> int:
@@ -40,6 +62,30 @@ def backward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
     """For the backward kernel, which holds two softmaxes at once, but no sums."""
     shape = _shape(classes, chunk_of(classes, classes_last, writes=True), classes_last, itemsize, 40)
     return shape._replace(waves=max(1, 32 // shape.warps))
+
+
+def word_sums_shape(classes: int, memory: str, itemsize: int, word: int) -> WordShape | None:
+    """For sums by words where they were measured to be the fastest: float32, and enough classes to gather the label's.
+
+    ``memory`` is what :func:`sizewise.stats.kernels.layout.memory_of` says, ``word`` the bytes to read at once.
+    """
+    if not (itemsize == 4 and word == 8 and FEWEST_GATHERED <= classes <= MOST_UNROLLED):
+        return None
+    # Each program ends with a reduction over its threads, so there are no more of them than run at once.
+    return WordShape(1, 64, 1, 2, 12, word, memory == "runs", True)
+
+
+def word_gradient_shape(classes: int, memory: str, itemsize: int, word: int, kinds: set[str]) -> WordShape | None:
+    """For the gradient by words, where that was measured to be the fastest; ``kinds`` are what the fields need.
+
+    A softmax for each of two temperatures alone is as fast without words, and with the classes last even faster: there
+    the single words that threads write cost more than they save, unless a label's fields are looked for.
+    """
+    if word_sums_shape(classes, memory, itemsize, word) is None:
+        return None
+    if "overlap" in kinds or (memory == "runs" and "focal" in kinds):
+        return WordShape(1, 64, 1, 2, 12 if memory == "runs" else 32, word, memory == "runs", True)
+    return None
 
 
 def cells_shape(classes: int, columns: int, width: int) -> Shape:

@@ -10,12 +10,11 @@ padded to a power of two would cost; many classes take larger chunks. What belon
 # mypy: ignore-errors
 # ruff: noqa: RET505
 
-import os
-
 import triton
 import triton.language as tl
 
 from sizewise.stats.fields import Kind
+from sizewise.stats.kernels.arithmetic import FUSED, LN_2, LOG2_E, inverse_of  # noqa: F401
 
 COUNT = tl.constexpr(int(Kind.COUNT))
 PIXELS = tl.constexpr(int(Kind.PIXELS))
@@ -24,11 +23,6 @@ OVERLAP = tl.constexpr(int(Kind.OVERLAP))
 SIZE = tl.constexpr(int(Kind.SIZE))
 KEPT_PIXELS = tl.constexpr(int(Kind.KEPT_PIXELS))
 KEPT_SIZE = tl.constexpr(int(Kind.KEPT_SIZE))
-
-LOG2_E = tl.constexpr(1.4426950408889634)
-LN_2 = tl.constexpr(0.6931471805599453)
-# The interpreter rounds the product of a multiply-add; the difference of two large logits would lose its digits.
-FUSED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") != "1")
 
 
 @triton.jit
@@ -164,7 +158,7 @@ def minus_log_over_rest(minus_log, rest):
     """−log(p) / (1 − p), which is 1 at p = 1; the series keeps the digits that the quotient loses near there."""
     edge = 1e-4 if minus_log.dtype == tl.float64 else 1e-2
     series = 1.0 + rest * (0.5 + rest * (1.0 / 3.0 + rest * 0.25))
-    return tl.where(rest < edge, series, minus_log / tl.where(rest < edge, 1.0, rest))
+    return tl.where(rest < edge, series, minus_log * inverse_of(tl.where(rest < edge, 1.0, rest)))
 
 
 @triton.jit
