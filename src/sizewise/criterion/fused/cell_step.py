@@ -134,7 +134,8 @@ class Plan:
     def compile_sums(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> None:
         """Compile both passes for the sums."""
         with on_device_of(logits):
-            self.sums.compile(logits, target, mask, self.record.tensor)
+            for compile_one in self.sums.compilations(logits, target, mask, self.record.tensor):
+                compile_one()
             table = torch.empty(1, dtype=torch.int64, device=logits.device)
             self.cell_sums.launch.compile(logits, target, logits if mask is None else mask, maps, table)
 
