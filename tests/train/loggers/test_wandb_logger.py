@@ -1,6 +1,7 @@
 """Weights & Biases, offline: what its own file holds afterwards."""
 
 import json
+import time
 
 import pytest
 from train.tiny_runs import CPU, train_tiny
@@ -25,6 +26,16 @@ def records(path):
     store.close()
 
 
+def written_to_the_end(path):
+    """All records: another process writes them, and a busy machine may let it finish after us."""
+    for _ in range(600):
+        found = list(records(path))
+        if any(one.HasField("exit") for one in found):
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"{path} was never finished")
+
+
 @pytest.mark.filterwarnings("ignore")  # its own
 @pytest.mark.usefixtures("no_curves")
 def test_config_curves_scores_and_files_of_a_run(tmp_path, monkeypatch):
@@ -33,10 +44,9 @@ def test_config_curves_scores_and_files_of_a_run(tmp_path, monkeypatch):
     train_tiny("synthetic", tmp_path / "run", epochs=2, runtime=runtime)
     name = json.loads((tmp_path / "run" / "trackers.json").read_text())["wandb"]
     (file,) = (tmp_path / "run" / "wandb").glob(f"offline-run-*-{name}/run-{name}.wandb")
-    found = list(records(file))
-    config = {
-        item.key: json.loads(item.value_json) for one in found if one.HasField("run") for item in one.run.config.update
-    }
+    found = written_to_the_end(file)
+    updates = [one.run.config if one.HasField("run") else one.config for one in found]
+    config = {item.key: json.loads(item.value_json) for one in updates for item in one.update}
     assert (config["loss"], config["size"], config["classes"]["2"]) == ("JaccardCE", "16x16", "cyst")
     rows = [
         {".".join(item.nested_key) or item.key: json.loads(item.value_json) for item in one.history.item}
