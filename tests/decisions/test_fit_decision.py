@@ -196,3 +196,12 @@ def test_by_score_refuses_what_has_no_score_of_an_image():
         sw.fit_decision([batch], scope="batch", by="score")
     with pytest.raises(ValueError, match="by"):
         sw.fit_decision([batch], by="dice")
+
+
+@pytest.mark.parametrize("by", ["score", "likelihood"])
+def test_labels_that_are_no_class_are_refused_and_no_labels_change_nothing(by):
+    logits, truth = wrong_image_by_image(5, 0)
+    with pytest.raises(ValueError, match="target holds the label 7, and there are 2 classes"):
+        sw.fit_decision([(logits, 7 * truth)], by=by)
+    nothing = torch.full_like(truth, 255)
+    assert float(sw.fit_decision([(logits, nothing)], by=by, ignore_index=255).temperature) == 1

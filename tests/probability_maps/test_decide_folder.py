@@ -223,13 +223,13 @@ def test_a_temperature_of_volumes_and_of_masks(tmp_path):
         save_volume(tmp_path / "true" / f"{seed}.nii.gz", labels)
         np.save(tmp_path / "one" / f"{seed}.npy", sure[1:, :, :, 0])
         Image.fromarray(labels[:, :, 0] * np.uint8(255)).save(tmp_path / "masks" / f"{seed}.png")
-    found, cases = fit_folder(tmp_path / "fit", tmp_path / "true")
+    found, cases = fit_folder(tmp_path / "fit", tmp_path / "true", metric="size")
     assert (found, cases) == (pytest.approx(2.0, rel=0.15), 3)
-    found, _ = fit_folder(tmp_path / "one", tmp_path / "masks", activation="sigmoid")
+    found, _ = fit_folder(tmp_path / "one", tmp_path / "masks", metric="size", activation="sigmoid")
     assert found == pytest.approx(2.0, rel=0.35)
     np.save(tmp_path / "one" / "0.npy", sure[:, :, :, 0])
     with pytest.raises(BadInput, match="has 2 channels that may overlap, which one label map cannot hold"):
-        fit_folder(tmp_path / "one", tmp_path / "masks", activation="sigmoid")
+        fit_folder(tmp_path / "one", tmp_path / "masks", metric="size", activation="sigmoid")
 
 
 def wrong(folder, what):

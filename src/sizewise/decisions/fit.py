@@ -163,6 +163,7 @@ def _read(
             raise ValueError(f"{where}: each batch must be (logits, target) or (logits, target, mask).")
         logits, target, mask = prepare(where, batch[0], batch[1], (*batch, None)[2], ignore_index, activation)
         found = found or logits.numel() > 0
+        _check_labels(where, target, 2 if activation == "sigmoid" else logits.shape[1], ignore_index, mask)
         valid = None if mask is None else mask
         if ignore_index is not None and not target.dtype.is_floating_point:
             labelled = target != ignore_index
@@ -170,6 +171,22 @@ def _read(
         yield logits.detach(), target, valid
     if not found:
         raise ValueError(f"{where}: there is nothing to fit on; pass at least one batch with pixels.")
+
+
+def _check_labels(where: str, target: Tensor, classes: int, ignore_index: int | None, mask: Tensor | None) -> None:
+    """Raise where a label that counts is no class."""
+    if target.dtype.is_floating_point:
+        return
+    strange = (target < 0) | (target >= classes)
+    if ignore_index is not None:
+        strange &= target != ignore_index
+    if mask is not None:
+        strange &= mask
+    if strange.any():
+        raise ValueError(
+            f"{where}: target holds the label {int(target[strange][0])}, and there are {classes} classes, from 0 on. "
+            "Pixels without a label are named by ignore_index, or left out by a mask."
+        )
 
 
 def _pooled_rule(inputs: Callable[[], Iterable[Given]], metric: str) -> Rule:

@@ -34,7 +34,7 @@ class TemperatureScores:
 
     def __init__(self, metric: str, *, activation: str, background: int | None, prune: float = 0.5) -> None:
         self.metric, self.activation, self.background, self.prune = metric, activation, background, prune
-        self.sums = dict.fromkeys(TEMPERATURES, 0.0)
+        self.sums, self.pixels = dict.fromkeys(TEMPERATURES, 0.0), 0
 
     def add(self, logits: Tensor, target: Tensor, valid: Tensor | None) -> None:
         """Decide (N, K, *S) logits as a whole, and score them where ``valid`` (N, 1 or C, *S) is true.
@@ -47,6 +47,7 @@ class TemperatureScores:
         else:
             truth = target.argmax(1) if target.dtype.is_floating_point else target.squeeze(1)
         mask = None if valid is None else valid.expand_as(truth) if sigmoid else valid.squeeze(1)
+        self.pixels += int(truth.numel() if mask is None else mask.sum())
         scored = [k for k in range(logits.shape[1]) if k != self.background]
         for temperature in TEMPERATURES:
             labels = decide(
@@ -62,7 +63,9 @@ class TemperatureScores:
                 self.sums[temperature] += self._score(found, region, mask)
 
     def best(self) -> float:
-        """The temperature with the highest score; of equal ones that nearest to argmax."""
+        """The temperature with the highest score; of equal ones that nearest to argmax. 1 where nothing was scored."""
+        if not self.pixels:
+            return 1.0
         return max(TEMPERATURES, key=lambda temperature: self.sums[temperature])
 
     def _score(self, found: Tensor, region: Tensor, mask: Tensor | None) -> float:

@@ -28,7 +28,7 @@ def fit_folder(
     probabilities: Path,
     targets: Path,
     *,
-    metric: str = "size",
+    metric: str,
     activation: str = "softmax",
     background: int | None = 0,
     ignore_index: int | None = None,

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from sizewise.criterion.cell_stats import CellPass, cells_for
-from sizewise.criterion.fused.axes import Unsupported
 from sizewise.criterion.fused.kernel import FormulaKernel
-from sizewise.criterion.fused.step import UNSEEN, dense_planes, formula_key, remember, sums_like
+from sizewise.criterion.fused.step import UNSEEN, dense_planes, formula_kernel, formula_key, remember, sums_like
 from sizewise.criterion.plain_step import per_term
 from sizewise.private_apis import cuda_stream
 from sizewise.stats.cells import Cells
@@ -73,7 +72,7 @@ def make_plan(
     with ThreadPoolExecutor(2, thread_name_prefix="sizewise") as pool:
         plan = Plan(snapshot, logits, target, mask, cells, tuple(zip(kinds, parameters, strict=True)))
         pool.submit(plan.compile_sums, logits, target, mask, cells.maps)
-        formula = formula_with_cells(snapshot, criterion, logits, has_truth)
+        formula = formula_kernel(snapshot, criterion, logits, has_truth)
         if formula is None or not formula.takes(logits.shape[0], plan.most):
             return None
         plan.set_formula(formula, logits, target, mask, cells)
@@ -83,21 +82,6 @@ def make_plan(
             snapshot.formulas[formula_key(logits, has_truth)] = None
             return None
     return plan
-
-
-def formula_with_cells(
-    snapshot: "Snapshot", criterion: "Criterion", logits: Tensor, has_truth: bool
-) -> FormulaKernel | None:
-    """The formula as a kernel, or None where it is left to torch."""
-    key = formula_key(logits, has_truth)
-    if key not in snapshot.formulas:
-        like, options = sums_like(snapshot, logits), {"one_image": logits.shape[0] == 1, "has_truth": has_truth}
-        try:
-            made = FormulaKernel(criterion, snapshot.fields, like, cell_fields=snapshot.cell_fields, **options)
-        except Unsupported:
-            made = None
-        snapshot.formulas[key] = made
-    return snapshot.formulas[key]
 
 
 class Plan:

@@ -104,9 +104,10 @@ def formula_kernel(
     """The formula as a kernel for so many classes, or None where it is left to torch."""
     key = formula_key(logits, has_truth)
     if key not in snapshot.formulas:
-        like, one_image = sums_like(snapshot, logits), logits.shape[0] == 1
+        like, options = sums_like(snapshot, logits), {"one_image": logits.shape[0] == 1, "has_truth": has_truth}
+        cell_fields = snapshot.cell_fields if snapshot.has_cells else ()
         try:
-            made = FormulaKernel(criterion, snapshot.fields, like, one_image=one_image, has_truth=has_truth)
+            made = FormulaKernel(criterion, snapshot.fields, like, cell_fields=cell_fields, **options)
         except Unsupported:
             made = None
         snapshot.formulas[key] = made
