@@ -6,7 +6,8 @@
 The pilot runs CE with each second term at a few λ and one seed; λ is then the one with the best validation DSC, test
 cases unseen. Part 1 adds seeds 0 to 2 of CE, JaccardCE and each compound at its λ; part 2 seeds 3 and 4; part 3
 CC-DiceCE and DiceCE at λ = 1 on the sets with many objects; part 4 the other named losses. ``trials`` are the size
-penalties of size_terms.py. Every run is scored under argmax and dice.
+penalties of size_terms.py, ``sky`` is CamVid with its first class as the background, for what decisions do then. Every
+run is scored under argmax and dice.
 """
 
 import argparse
@@ -32,6 +33,7 @@ PLAIN = ("CE", "JaccardCE")
 COMPONENT_PAIR = ("CE + 1 * Dice", "CC-DiceCE")  # they differ in the term per component alone, whatever λ was chosen
 OTHERS = ("WCE", "FL", "Dice", "LogDice", "LogDiceCE", "DiceFL", "DBCE", "RFL-L1", "RFL-KL")
 TRIALS = ("huber", "relative", "relative_huber", "log_ratio", "soft_temperature", "dice_and_size", "jaccard_and_size")
+SKY = ("CE", "CE + 1 * Dice")
 DECISIONS = ("argmax", "dice")
 
 
@@ -42,7 +44,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds the data sets")
     parser.add_argument("--encoder", default="imagenet", help="the encoder's weights: a file, or imagenet")
     parser.add_argument("--work", type=Path, required=True, help="where run folders go")
-    parser.add_argument("--part", choices=("pilot", "1", "2", "3", "4", "trials"), required=True)
+    parser.add_argument("--part", choices=("pilot", "1", "2", "3", "4", "trials", "sky"), required=True)
     parser.add_argument("--jobs", default="auto")
     parser.add_argument("--set", action="append", default=[], help="NAME=VALUE, to try it out; not for the tables")
     options = parser.parse_args()
@@ -53,7 +55,7 @@ def main() -> None:
     for name in options.sets:
         todo = defaultdict(list)  # losses by the seeds that are missing: what runs together shares the machine
         for loss, seeds in planned(name, options.part):
-            missing = tuple(seed for seed in seeds if (loss, str(seed)) not in finished(name))
+            missing = tuple(seed for seed in seeds if (loss, str(seed)) not in finished(table(name, options.part)))
             todo[missing].append(loss)
         for seeds, losses in todo.items():
             if seeds:
@@ -69,9 +71,16 @@ def planned(name: str, part: str) -> list[tuple[str, tuple[int, ...]]]:
         return [(loss, (0, 1, 2) if part == "1" else (3, 4)) for loss in (*PLAIN, *chosen)]
     if part == "3":
         return [(loss, (0, 1, 2)) for loss in COMPONENT_PAIR] if name in MANY_OBJECTS else []
+    if part == "sky":
+        return [(loss, (0, 1)) for loss in SKY] if name == "camvid" else []
     if part == "trials":
         return [(f"size_terms:{loss}", (0, 1)) for loss in TRIALS]
     return [(loss, (0, 1, 2)) for loss in OTHERS]
+
+
+def table(name: str, part: str) -> str:
+    """Whose tables the runs go to: other classes are scored in ``sky``, which is no part of the study."""
+    return f"{name}-sky" if part == "sky" else name
 
 
 def compound(term: str, weight: float) -> str:
@@ -97,6 +106,8 @@ def run(name: str, losses: list[str], seeds: tuple[int, ...], options: argparse.
         settings["encoder_weights"] = options.encoder
     if "groups" in settings:
         settings["groups"] = str(HERE / "protocols" / settings["groups"])
+    if options.part == "sky":
+        settings["background"] = "0"
     settings |= {key: yaml.safe_load(value) for key, _, value in (one.partition("=") for one in options.set)}
     data = options.data / protocol["data"]
     if "shrink" in protocol:
@@ -115,7 +126,7 @@ def run(name: str, losses: list[str], seeds: tuple[int, ...], options: argparse.
         compare(study, folder=folder, engine=make_engine("local", {"jobs": options.jobs}))
     finally:  # stopped in the middle, what is finished counts
         if not options.set and (folder / "runs").exists():
-            added = add_runs(name, sorted((folder / "runs").iterdir()))
+            added = add_runs(table(name, options.part), sorted((folder / "runs").iterdir()))
             print(f"{name}: {added} runs added to the tables", flush=True)
 
 
