@@ -84,10 +84,10 @@ def test_the_weight_is_chosen_on_validation(evidence, tmp_path, monkeypatch):
     assert losses == ["CE", "JaccardCE", "CE + 1 * Dice", "CE + 0.3 * SizeL1", "CE + 1 * SizeKL"]
     assert {seeds for _, seeds in run.planned("kvasir", "2")} == {(3, 4)}
     assert run.planned("kvasir", "3") == []
-    assert run.planned("camvid", "sky") == [("CE", (0, 1)), ("CE + 1 * Dice", (0, 1))] and not run.planned(
-        "drive", "sky"
-    )
-    assert run.table("camvid", "sky") == "camvid-sky" and run.table("camvid", "1") == "camvid"
+    assert run.planned("camvid", "sky") == [("CE", (0, 1)), ("CE + 1 * Dice", (0, 1))]
+    assert not run.planned("drive", "sky")
+    assert run.table("camvid", "sky") == "camvid-sky"
+    assert run.table("camvid", "1") == "camvid"
     assert run.planned("drive", "3") == [("CE + 1 * Dice", (0, 1, 2)), ("CC-DiceCE", (0, 1, 2))]
 
 
