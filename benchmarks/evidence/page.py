@@ -17,7 +17,7 @@ from sections.losses import by_class, grid_table, loss_tables
 from sections.paper_claims import claims_section
 from sections.protocols import missing, pointer, protocol_section
 from sections.ranks import rank_figures, rank_table
-from sections.study import EvidenceSet, read_study
+from sections.study import EvidenceSet, read_sky, read_study
 from sections.trials import trial_section
 from sections.two_by_two import two_by_two
 
@@ -65,7 +65,7 @@ def make_page(sets: tuple[EvidenceSet, ...]) -> tuple[str, list[Figure]]:
         ("Every loss on every set", [*loss_tables(sets, also), *grid_table(sets)]),
         ("Ranks over the sets", [*shown["evidence-ranks-argmax"], *shown["evidence-ranks"], *rank_table(sets)]),
         ("Class by class", by_class(sets)),
-        ("The decision, before and after", decision_section(sets, also)),
+        ("The decision, before and after", decision_section(sets, (*also, *read_sky()))),
         ("Is size under control worth it?", shown["evidence-size"]),
         ("What tells how much the decision gains?", [*shown["evidence-calibration"], *shown["evidence-bias"]]),
         ("Every component", component_section(sets)),
@@ -114,7 +114,7 @@ def with_table(guide: str, sets: tuple[EvidenceSet, ...]) -> str:
     body = ["No runs have been decided yet.", ""]
     if sets:
         picture = "[The picture](../evidence.md#what-tells-how-much-the-decision-gains)."
-        body = [*decision_table(sets), f"{bias_trend(sets)} {picture}".strip(), ""]
+        body = [*decision_table(sets, read_sky()), f"{bias_trend(sets)} {picture}".strip(), ""]
     return "\n".join([before + BEGIN, "", *body, END]) + after
 
 

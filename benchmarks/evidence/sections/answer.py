@@ -81,7 +81,8 @@ def _sizes(dsc: Contrast | None, size: Contrast | None) -> str:
         "not shown": "is not shown to keep sizes nearer than DiceCE",
     }[size.word]
     scale = size.usable[0].metric.scale
-    price = {"better": "and scores", "worse": "but scores", "not shown": "and scores, not shown to differ,"}[dsc.word]
+    turn = "but" if (size.word, dsc.word) in (("better", "worse"), ("worse", "better")) else "and"
+    price = f"{turn} scores, not shown to differ," if dsc.word == "not shown" else f"{turn} scores"
     return (
         f"The size penalty of RCE-L1 {nearer} (mean |size error| {signed(scale * size.estimate, 3)} points of the "
         f"image, {signed(scale * size.low, 3)} to {signed(scale * size.high, 3)}) {price} {points(dsc)}."

@@ -31,13 +31,23 @@ def rank_table(sets: tuple[EvidenceSet, ...]) -> list[str]:
 def main_arms(sets: tuple[EvidenceSet, ...]) -> list[SettingScores]:
     """The scores of the five main losses under either decision."""
     names = {*MAIN, *(f"{loss} (dice)" for loss in MAIN)}
-    return [_only(one.dsc, [arm for arm in one.dsc.arms if arm in names]) for one in sets if one.dsc is not None]
+    return [_only(one.dsc, [arm for arm in one.dsc.arms if arm in names]) for one in with_main_losses(sets)]
 
 
 def every_loss(sets: tuple[EvidenceSet, ...]) -> list[SettingScores]:
     """The scores of all losses by argmax."""
-    found = [one.dsc for one in sets if one.dsc is not None]
+    found = [one.dsc for one in with_main_losses(sets)]
     return [_only(one, [arm for arm in one.arms if one.decision_of[arm] == ARGMAX]) for one in found]
+
+
+def with_main_losses(sets: tuple[EvidenceSet, ...]) -> list[EvidenceSet]:
+    """The sets that have all main losses, if there are two.
+
+    Ranks are of what every set has, so that one half-done set would take losses from them all.
+    """
+    scored = [one for one in sets if one.dsc is not None]
+    whole = [one for one in scored if set(MAIN) <= set(one.dsc.arms)]
+    return whole if len(whole) > 1 else scored
 
 
 def _only(scores: SettingScores, arms: list[str]) -> SettingScores:

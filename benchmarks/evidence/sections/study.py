@@ -128,11 +128,22 @@ def read_study() -> tuple[EvidenceSet, ...]:
     return tuple(sorted((one for one in found if one.losses), key=lambda one: one.title.lower()))
 
 
-def read_set(name: str) -> EvidenceSet:
-    """One set, its λ chosen as the runner chooses them."""
+def read_sky() -> tuple[EvidenceSet, ...]:
+    """CamVid with its first class as the background, where it was run; no part of the study."""
+    name = runner.table("camvid", "sky")
+    if not tables.scores_file(name).exists():
+        return ()
+    one = read_set("camvid", name)
+    arms = dict(zip(runner.SKY, ("CE", "DiceCE"), strict=True))
+    return (replace(one.calling(arms), names={**one.names, "title": f"{one.title}, sky as background"}),)
+
+
+def read_set(name: str, table: str = "") -> EvidenceSet:
+    """One set, its λ chosen as the runner chooses them; ``table`` is another of its tables."""
+    table = table or name
     folder = runner.HERE / "protocols"
     protocol = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
-    runs = tables.read_runs(name)
+    runs = tables.read_runs(table)
     chosen = {}
     for term, arm in ROLES.items():
         try:
@@ -141,7 +152,7 @@ def read_set(name: str) -> EvidenceSet:
             continue
     with tempfile.TemporaryDirectory() as scratch:
         plain = Path(scratch) / "results.csv"
-        plain.write_bytes(lzma.decompress(tables.scores_file(name).read_bytes()))
+        plain.write_bytes(lzma.decompress(tables.scores_file(table).read_bytes()))
         results = read_results(plain)
     return EvidenceSet(name, protocol, read_names()[name], results, runs, _groups(folder, protocol), chosen)
 
