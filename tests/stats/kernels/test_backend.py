@@ -1,8 +1,11 @@
 """Which implementation takes a CUDA tensor, and what is worked out before a launch."""
 
 import sys
+import threading
+import time
 import types
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -132,6 +135,22 @@ def test_which_input_the_kernels_by_words_take():
     assert word_gradient_shape(150, "pixels", 2, 8) is None
     for shape_of in (word_sums_shape, word_gradient_shape):
         assert shape_of(19, "pixels", 8, 0) is shape_of(5, "pixels", 4, 8) is shape_of(19, "pixels", 2, 0) is None
+
+
+def test_threads_that_compile_first_hash_triton_once(monkeypatch):
+    triton = pytest.importorskip("triton", reason="the kernels are written in Triton, which is not installed")
+    hashed = []
+
+    def triton_key():
+        hashed.append(threading.current_thread())
+        time.sleep(0.05)  # the others arrive meanwhile
+
+    monkeypatch.setattr(triton.runtime.cache, "triton_key", triton_key, raising=False)
+    monkeypatch.setattr(private_apis, "_prepared", [])
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(private_apis.prepare_triton) for _ in range(4)]:
+            assert done.result() is None
+    assert len(hashed) == 1
 
 
 @pytest.mark.parametrize("spread", [True, False])
