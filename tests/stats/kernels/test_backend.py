@@ -133,6 +133,8 @@ def test_which_input_the_kernels_by_words_take():
     for given in ((150, "pixels", 4, 8), (150, "runs", 2, 8), (150, "pixels", 2, 4), (200, "pixels", 2, 8)):
         assert word_sums_shape(*given) is None
     assert word_gradient_shape(150, "pixels", 2, 8) is None
+    assert word_gradient_shape(26, "pixels", 2, 8) is None  # would not fit the registers, which runs do
+    assert word_gradient_shape(26, "runs", 2, 8) == word_gradient_shape(19, "runs", 2, 8)
     for shape_of in (word_sums_shape, word_gradient_shape):
         assert shape_of(19, "pixels", 8, 0) is shape_of(5, "pixels", 4, 8) is shape_of(19, "pixels", 2, 0) is None
 

@@ -38,6 +38,8 @@ MOST_UNROLLED = 32
 FEWEST_GATHERED = 6
 # The sums of more classes than these, in chunks of 8, do not fit the registers of a thread.
 MOST_IN_CHUNKS = 160
+# The same for the gradient of several neighbouring pixels, for which two softmaxes are alive as well.
+MOST_IN_LINES = 25
 
 
 def chunk_of(classes: int, classes_last: bool, writes: bool) -> int:
@@ -92,7 +94,8 @@ def word_gradient_shape(classes: int, memory: str, itemsize: int, word: int) -> 
     if itemsize > 4 or word == 0 or not FEWEST_GATHERED <= classes <= MOST_UNROLLED:
         return None
     if memory == "pixels":
-        return WordShape(1, 32 * word // itemsize, 1, word // itemsize, 32, word, False, True)
+        lines = WordShape(1, 32 * word // itemsize, 1, word // itemsize, 32, word, False, True)
+        return lines if classes <= MOST_IN_LINES else None
     if classes == power_of_two(classes):
         return None
     return WordShape(1, 64, 1, 2, 12 if itemsize == 4 else 32, 2 * itemsize, True, True)
