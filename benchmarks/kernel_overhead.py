@@ -54,20 +54,48 @@ def captured(step):
     return lambda: (graph.replay(), kept)
 
 
-def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
+class Nothing(torch.autograd.Function):
+    """A node in Python that computes nothing: what autograd itself takes, the way to its thread and back included."""
+
+    @staticmethod
+    def forward(ctx, logits):
+        ctx.save_for_backward(logits)
+        return logits.new_empty(())
+
+    @staticmethod
+    def backward(ctx, _):
+        return torch.empty_like(ctx.saved_tensors[0])
+
+
+def in_this_thread(run):
+    """``run`` without autograd's own thread."""
+
+    def alone():
+        with torch.autograd.set_multithreading_enabled(False):
+            return run()
+
+    return alone
+
+
+def without_gradient(run):
+    """``run`` as autograd calls a backward: else a second derivative is prepared for, by way of the operator."""
+
+    def plain():
+        with torch.no_grad():
+            return run()
+
+    return plain
+
+
+def eager(shape: tuple[int, ...]) -> tuple[dict, float]:
     """What to time for one shape, by name, and the bytes that a loss must move."""
     logits = torch.randn(shape, device="cuda", requires_grad=True)
     target = torch.randint(0, shape[1], (shape[0], *shape[2:]), device="cuda")
     criterion = sw.loss("RCE").cuda()
-    compiled = torch.compile(criterion, fullgraph=True, dynamic=False)
     plain, labels = logits.detach(), target.unsqueeze(1)
 
     def step(loss):
         return torch.autograd.grad(loss(logits, target), logits)
-
-    def in_this_thread():
-        with torch.autograd.set_multithreading_enabled(False):
-            step(criterion)
 
     def plain_operations(logits, target):
         return criterion.from_stats(criterion.stats(logits, target))
@@ -84,37 +112,58 @@ def steps(shape: tuple[int, ...]) -> tuple[dict, float]:
     runs = {
         "torch CE": lambda: step(functional.cross_entropy),
         "RCE": lambda: step(criterion),
-        "RCE, backward in the calling thread": in_this_thread,
-        "RCE, the formula as plain operations": lambda: step(plain_operations),
+        "a node that does nothing": lambda: step(lambda logits, _: Nothing.apply(logits)),
+        "torch CE, backward in the calling thread": in_this_thread(lambda: step(functional.cross_entropy)),
+        "RCE, backward in the calling thread": in_this_thread(lambda: step(criterion)),
         "RCE without gradient": lambda: criterion(plain, target),
-        "RCE compiled": lambda: step(compiled),
-        "RCE as a CUDA graph": captured(lambda: step(criterion)),
-        "RCE compiled, as a CUDA graph": captured(lambda: step(compiled)),
         "part: three launches forward": lambda: plan.forward(logits, target, None, None, 1.0, (), True),
         "part: formula": lambda: plan.formula(sums, None, one, plan.launch),
-        "part: backward launch": lambda: plan.backward(kept, saved, upstream, True),
+        "part: backward launch": without_gradient(lambda: plan.backward(kept, saved, upstream, True)),
+        "part: an empty tensor": lambda: torch.empty(100, device=logits.device),
         "part: checks of the input": lambda: passes.form_of(logits, target, None),
         "part: checks of the criterion": criterion.snapshot,
         "part: whether to step": lambda: takes_kernels(logits),
         "part: forward": lambda: criterion(logits, target),
         "operator forward": lambda: region_sums(plain, labels, None, *reading),
         "operator backward": lambda: region_gradient(sums, plain, labels, None, *reading),
+        "RCE, the formula as plain operations": lambda: step(plain_operations),
+        "RCE as a CUDA graph": captured(lambda: step(criterion)),
     }
     return runs, 3 * logits.nbytes + 2 * target.nbytes
+
+
+def compiled(shape: tuple[int, ...]) -> dict:
+    """The same under ``torch.compile``."""
+    logits = torch.randn(shape, device="cuda", requires_grad=True)
+    target = torch.randint(0, shape[1], (shape[0], *shape[2:]), device="cuda")
+    criterion = torch.compile(sw.loss("RCE").cuda(), fullgraph=True, dynamic=False)
+
+    def step():
+        return torch.autograd.grad(criterion(logits, target), logits)
+
+    return {"RCE compiled": step, "RCE compiled, as a CUDA graph": captured(step)}
 
 
 def main() -> None:
     """Print times in Python and on the device."""
     bandwidth = copied_bytes_per_us()
-    for shape in SHAPES[: int(sys.argv[1])] if len(sys.argv) > 1 else SHAPES:
-        runs, moved = steps(shape)
-        print(f"{shape}: floor {moved / bandwidth:.0f} us")
-        for name, run in runs.items():
-            device = median_us(run, 30) if not name.startswith("part: check") and "whether" not in name else 0
-            print(
-                f"  {name}: stream {stream_us(run):.0f} us, wait {wait_us(run):.0f} us, device {device:.0f} us",
-                flush=True,
-            )
+    shapes = SHAPES[: int(sys.argv[1])] if len(sys.argv) > 1 else SHAPES
+    for shape in shapes:
+        runs, moved = eager(shape)
+        print(f"{shape}: floor {moved / bandwidth:.0f} us", flush=True)
+        show(runs)
+    for shape in shapes:  # last: the compiler leaves processes behind that are busy for a while
+        print(f"{shape}, compiled", flush=True)
+        show(compiled(shape))
+
+
+def show(runs: dict) -> None:
+    """A line for each."""
+    for name, run in runs.items():
+        device = median_us(run, 30) if not name.startswith("part: check") and "whether" not in name else 0
+        print(
+            f"  {name}: stream {stream_us(run):.0f} us, wait {wait_us(run):.0f} us, device {device:.0f} us", flush=True
+        )
 
 
 if __name__ == "__main__":

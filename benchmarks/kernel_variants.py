@@ -2,7 +2,8 @@
 
 For each input and pass: the time of every variant as replays of a CUDA graph, over the floor (the bytes that must move
 at the bandwidth of a copy in the same run), its error against float64, and whether a second run gives the same bits.
-The kernels are compiled by processes side by side before anything is timed. A row's name restricts it to that.
+Processes compile the kernels side by side; a row is timed as soon as its own are there, the open questions that matter
+most first. A row's name restricts it to that.
 """
 
 import multiprocessing
@@ -11,7 +12,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from device_time import copied_bytes_per_us, replayed_us
@@ -19,7 +20,6 @@ from device_time import copied_bytes_per_us, replayed_us
 from sizewise.stats.kernels import call, word_calls
 from sizewise.stats.kernels.field_order import every_plane
 from sizewise.stats.kernels.label_errors import record_of
-from sizewise.stats.kernels.launch import Launch
 from sizewise.stats.kernels.shapes import WordShape
 
 LOSSES = {
@@ -28,93 +28,85 @@ LOSSES = {
     "RFL-KL": ((0, 0.0), (1, 0.0), (2, 2.0), (4, 10.0)),
     "LogDiceFL": ((0, 0.0), (1, 0.0), (2, 2.0), (3, 0.0), (4, 1.0)),
 }
-# What takes the fewest and the most registers in each pass.
-TRIED = {"forward": ("RCE", "LogDiceFL"), "backward": ("RCE", "RFL-KL")}
-PRESENT = None
+# What runs by default, and the kernels that do not read words.
+PRESENT, TILES = "present", "tiles"
+Variant = WordShape | str
 
 
 class Row(NamedTuple):
-    """One input, and what to try beside the default: a shape of the kernels by words, and a bound on registers."""
+    """One input, and for each pass what to try, with which losses: those of the fewest and the most registers."""
 
     name: str
     shape: tuple[int, ...]
     dtype: torch.dtype
     layout: str
-    forward: list[tuple[WordShape, int]]
-    backward: list[tuple[WordShape, int]]
+    forward: list[Variant]
+    backward: list[Variant]
+    losses: dict[str, tuple[str, ...]]
 
-    def variants(self, which: str) -> list[tuple[WordShape, int] | None]:
+    def variants(self, which: str) -> list[Variant]:
         """All that one pass is tried with."""
-        return [PRESENT, *(self.forward if which == "forward" else self.backward)]
+        return self.forward if which == "forward" else self.backward
+
+    def jobs(self) -> list[tuple[str, str, Variant]]:
+        """Pass, loss and variant; the gradient first, which takes the compiler longer."""
+        return [
+            (which, loss, variant)
+            for which in ("backward", "forward")
+            for loss in self.losses.get(which, ())
+            for variant in self.variants(which)
+        ]
 
 
-def lines(vector, word, waves=(12,), gathered=True, warps=(1,), elements=(1,), registers=(0,)):
+def lines(vector, word, waves, gathered=True, elements=1, warps=1):
     """Classes one by one, pixels side by side."""
-    return [
-        (WordShape(1, 32 * vector * each * warp, warp, vector, wave, word, False, gathered), most)
-        for each in elements for warp in warps for wave in waves for most in registers
-    ]  # fmt: skip
+    return WordShape(1, 32 * vector * elements * warps, warps, vector, waves, word, False, gathered)
 
 
-def runs(vector, word, waves=(12,), warps=(1,), turned=False, registers=(0,)):
+def runs(vector, word, waves):
     """Pixels with all their classes in one line."""
-    return [
-        (WordShape(1, 32 * vector * warp, warp, vector, wave, word, True, True, turned), most)
-        for warp in warps for wave in waves for most in registers
-    ]  # fmt: skip
+    return WordShape(1, 32 * vector, 1, vector, waves, word, True, True)
 
 
-def chunks(chunk, lanes, warps, vector, waves, registers=(0,)):
+def chunks(chunk, lanes, vector, waves):
     """Chunks of classes, ``lanes`` side by side."""
-    return [
-        (WordShape(chunk, lanes * vector, warps, vector, wave, 8, False, True), most)
-        for wave in waves for most in registers
-    ]  # fmt: skip
+    return WordShape(chunk, lanes * vector, 1, vector, waves, 8, False, True)
 
 
 CITYSCAPES, VOLUME, ADE, SMALL = (8, 19, 512, 1024), (1, 118, 96, 128, 128), (8, 150, 512, 512), (8, 2, 512, 512)
 F32, B16 = torch.float32, torch.bfloat16
+BOTH = {"forward": ("RCE", "LogDiceFL"), "backward": ("RCE", "RFL-KL")}
 ROWS = [
-    Row("bf16", CITYSCAPES, B16, "contiguous",
-        lines(4, 8, registers=(0, 128)) + lines(2, 4, waves=(16,)) + lines(2, 4, (16,), gathered=False),
-        lines(4, 8, waves=(32,), registers=(0, 128)) + lines(2, 4, waves=(32,))),
-    Row("fp32 cl", CITYSCAPES, F32, "channels_last",
-        lines(1, 0, waves=(16,)),
-        runs(2, 8, (12, 32), turned=True) + runs(2, 8, (6, 16), (2,), True) + runs(2, 8, (4,), (4,), True)),
-    Row("bf16 cl", CITYSCAPES, B16, "channels_last",
-        runs(4, 8, registers=(0, 128)) + runs(2, 4, waves=(16,)) + lines(1, 0, waves=(16,)),
-        runs(4, 8) + runs(4, 8, (12, 32), turned=True) + runs(4, 8, (6,), (2,), True)
-        + runs(2, 4, (32,), turned=True)),
     Row("150 bf16", ADE, B16, "contiguous",
-        chunks(8, 4, 1, 4, (12,), (0, 168)) + chunks(16, 2, 1, 4, (16,)) + chunks(16, 4, 2, 4, (8,)),
-        chunks(8, 4, 1, 4, (12, 32)) + chunks(16, 2, 1, 4, (32,)) + chunks(16, 4, 2, 4, (16,))),
+        [PRESENT, chunks(8, 4, 4, 8), chunks(16, 2, 4, 12)],
+        [PRESENT, chunks(8, 4, 4, 12), chunks(8, 4, 4, 32), chunks(16, 2, 4, 32)],
+        {"forward": ("LogDiceFL",), "backward": ("RCE", "RFL-KL")}),
     Row("118 fp32", VOLUME, F32, "contiguous",
-        chunks(8, 4, 1, 2, (12,), (0, 168)) + chunks(16, 2, 1, 2, (16,)) + chunks(8, 8, 2, 2, (8,)),
-        chunks(8, 4, 1, 2, (16, 32)) + chunks(16, 2, 1, 2, (32,)) + chunks(8, 8, 2, 2, (16,))),
+        [PRESENT, chunks(8, 4, 2, 12)],
+        [PRESENT, chunks(8, 4, 2, 32)],
+        BOTH),
     Row("118 bf16", VOLUME, B16, "contiguous",
-        chunks(8, 4, 1, 4, (12, 16)) + chunks(16, 2, 1, 4, (16,)),
-        chunks(8, 4, 1, 4, (12, 32)) + chunks(16, 2, 1, 4, (32,))),
+        [PRESENT, TILES],
+        [PRESENT, chunks(8, 4, 4, 12), chunks(8, 4, 4, 32)],
+        {"forward": ("RCE",), "backward": ("RCE",)}),
     Row("2 bf16", SMALL, B16, "contiguous",
-        lines(4, 8, (8, 16), False, elements=(1, 2)) + lines(4, 8, (4, 8), False, warps=(4,)),
-        lines(4, 8, (16, 32), False, elements=(1, 2)) + lines(4, 8, (4, 8), False, warps=(4,))),
+        [PRESENT, lines(4, 8, 16, False), lines(4, 8, 4, False, warps=4)],
+        [PRESENT, lines(4, 8, 32, False), lines(4, 8, 8, False, warps=4)],
+        {"forward": ("RCE",), "backward": ("RCE",)}),
     Row("2 fp32", SMALL, F32, "contiguous",
-        lines(2, 8, (16, 32), False, elements=(1, 2)),
-        lines(2, 8, (16, 32), False, elements=(1, 2))),
+        [PRESENT, lines(2, 8, 16, False)],
+        [PRESENT, lines(2, 8, 32, False)],
+        {"forward": ("RCE",), "backward": ("RCE",)}),
     Row("fp32", CITYSCAPES, F32, "contiguous",
-        lines(2, 8, (13,)),
-        lines(2, 8, (12, 32))),
+        [PRESENT, lines(1, 0, 16)], [PRESENT, TILES], {"forward": ("LogDiceFL",), "backward": ("RCE", "RFL-KL")}),
+    Row("16 fp32 cl", (8, 16, 512, 1024), F32, "channels_last",
+        [], [PRESENT, runs(2, 8, 12)], {"backward": ("RCE", "RFL-KL")}),
+    Row("16 bf16 cl", (8, 16, 512, 1024), B16, "channels_last",
+        [], [PRESENT, runs(2, 4, 32)], {"backward": ("RCE",)}),
+    Row("odd fp32", (8, 19, 511, 1023), F32, "contiguous",
+        [PRESENT, lines(1, 0, 16)], [PRESENT, lines(1, 0, 32)], {"forward": ("RCE",), "backward": ("RCE",)}),
 ]  # fmt: skip
 DEFAULTS = word_calls.word_sums_shape, word_calls.word_gradient_shape
-
-
-def with_registers(self: Launch) -> dict[str, Any]:
-    """The settings of a launch, with a bound on registers where one is tried."""
-    most = {"maxnreg": Launch.most_registers} if Launch.most_registers else {}
-    return {**self.constants, "num_warps": self.warps, "enable_fp_fusion": True, **most}
-
-
-Launch.most_registers = 0
-Launch._settings = with_registers
 
 
 def tensors_of(row: Row, filled: bool) -> tuple[torch.Tensor, torch.Tensor]:
@@ -134,11 +126,12 @@ def tensors_of(row: Row, filled: bool) -> tuple[torch.Tensor, torch.Tensor]:
     return logits, labels
 
 
-def prepared(which: str, variant: tuple[WordShape, int] | None, loss: str, logits, labels):
+def prepared(which: str, variant: Variant, loss: str, logits, labels):
     """The pass of one variant."""
-    fields, (shape, Launch.most_registers) = LOSSES[loss], variant or (None, 0)
+    fields = LOSSES[loss]
     word_calls.word_sums_shape, word_calls.word_gradient_shape = DEFAULTS
-    if shape is not None:
+    if variant != PRESENT:
+        shape = None if variant == TILES else variant
         word_calls.word_sums_shape = word_calls.word_gradient_shape = lambda *_: shape
     if which == "forward":
         return call.ForwardCall(logits, labels, None, None, False, fields)
@@ -148,7 +141,7 @@ def prepared(which: str, variant: tuple[WordShape, int] | None, loss: str, logit
 
 def compile_one(job: tuple) -> str:
     """Compile one pass in this process; the result lies in Triton's cache."""
-    place, which, variant, loss = job
+    place, (which, loss, variant) = job
     try:
         row = ROWS[place]
         logits, labels = tensors_of(row, False)
@@ -194,67 +187,60 @@ def floor_us(bytes_moved: int) -> float:
 
 
 def measure(row: Row) -> None:
-    """Print a line for each pass, loss and variant, the fastest first."""
+    """Print a line for each pass, loss and variant."""
     logits, labels = tensors_of(row, True)
     record, one = record_of(logits.device).tensor, torch.ones(1, device="cuda")
     gradient = torch.empty_like(logits)
-    for loss in dict.fromkeys((*TRIED["forward"], *TRIED["backward"])):
-        coefficients = torch.randn(len(LOSSES[loss]), *row.shape[:2], device="cuda")
-        sums, wanted = exact(LOSSES[loss], logits, labels, coefficients)
-        planes = torch.cat((coefficients.flatten(), one))
-        for which in [which for which in TRIED if loss in TRIED[which]]:
-            read = logits.nbytes + labels.nbytes
-            floor = floor_us(read if which == "forward" else read + logits.nbytes)
-            lines = []
-            for variant in row.variants(which):
-                try:
-                    made = prepared(which, variant, loss, logits, labels)
-                    if which == "forward":
-                        run = partial(made, logits, labels, None, record)
-                        first, again = run(), run()
-                        error = distance(first[:, 0], sums)
-                    else:
-                        run = partial(made, planes, one, logits, labels, None, gradient)
-                        gradient.fill_(float("nan"))
-                        run()
-                        first = gradient.clone()
-                        run()
-                        again = gradient
-                        error = distance(first[0], wanted)
-                    same = "same bits" if torch.equal(first, again) else "OTHER BITS"
-                    took = replayed_us(run)
-                    said = "present" if variant is None else f"{tuple(variant[0])} {variant[1] or ''}"
-                    lines.append((took, f"{took:8.1f} us {took / floor:5.2f} x {error:.1e} {same} {said}"))
-                except Exception as error:
-                    lines.append((1e9, f"  failed {variant}: {error!r}"[:300]))
-            for _, line in sorted(lines):
-                print(f"{row.name:9} {loss:10} {which:8} floor {floor:5.0f} {line}", flush=True)
+    known: dict[str, tuple] = {}
+    for which, loss, variant in row.jobs():
+        if loss not in known:
+            coefficients = torch.randn(len(LOSSES[loss]), *row.shape[:2], device="cuda")
+            known[loss] = (*exact(LOSSES[loss], logits, labels, coefficients), coefficients)
+        sums, wanted, coefficients = known[loss]
+        read = logits.nbytes + labels.nbytes
+        floor = floor_us(read if which == "forward" else read + logits.nbytes)
+        said = f"{row.name:10} {loss:10} {which:8} floor {floor:5.0f}"
+        try:
+            made = prepared(which, variant, loss, logits, labels)
+            if which == "forward":
+                run = partial(made, logits, labels, None, record)
+                first, again = run(), run()
+                error = distance(first[:, 0], sums)
+            else:
+                run = partial(made, torch.cat((coefficients.flatten(), one)), one, logits, labels, None, gradient)
+                gradient.fill_(float("nan"))
+                run()
+                first = gradient.clone()
+                run()
+                again = gradient
+                error = distance(first[0], wanted)
+            same = "same bits" if torch.equal(first, again) else "OTHER BITS"
+            took = replayed_us(run)
+            shape = variant if isinstance(variant, str) else tuple(variant)
+            print(f"{said} {took:8.1f} us {took / floor:5.2f} x {error:.1e} {same} {shape}", flush=True)
+        except Exception as error:
+            print(f"{said} failed {variant}: {error!r}"[:300], flush=True)
 
 
 def main() -> None:
-    """Compile everything, then time it."""
+    """Compile everything, and time each row when its kernels are compiled."""
     global BANDWIDTH
     start = time.perf_counter()
     chosen = [place for place, row in enumerate(ROWS) if len(sys.argv) == 1 or row.name in sys.argv[1:]]
-    jobs = [
-        (place, which, variant, loss)
-        for place in chosen
-        for which in ("backward", "forward")
-        for loss in TRIED[which]
-        for variant in ROWS[place].variants(which)
-    ]
     workers = max(2, (os.cpu_count() or 4) - 2)
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for said in pool.map(compile_one, jobs):
-            if said:
-                print(said[:500], flush=True)
-    print(f"{len(jobs)} kernels compiled in {time.perf_counter() - start:.0f} s", flush=True)
-    BANDWIDTH = copied_bytes_per_us()
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, copy {BANDWIDTH / 1e6:.2f} TB/s", flush=True)
-    for place in chosen:
-        measure(ROWS[place])
-        torch.cuda.empty_cache()
-    print(f"{time.perf_counter() - start:.0f} s", flush=True)
+        compiling = {place: [pool.submit(compile_one, (place, job)) for job in ROWS[place].jobs()] for place in chosen}
+        BANDWIDTH = copied_bytes_per_us()
+        print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, copy {BANDWIDTH / 1e6:.2f} TB/s", flush=True)
+        for place in chosen:
+            for said in (one.result() for one in compiling[place]):
+                if said:
+                    print(said[:500], flush=True)
+            print(f"{ROWS[place].name} compiled after {time.perf_counter() - start:.0f} s", flush=True)
+            measure(ROWS[place])
+            torch.cuda.empty_cache()
+    kernels = sum(len(one) for one in compiling.values())
+    print(f"{kernels} kernels, {time.perf_counter() - start:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,26 @@ def forms(count: int = 20) -> None:
     print(f"  worst float32 error: sums {worst[0]:.1e}, gradient {worst[1]:.1e}")
 
 
+def by_words() -> None:
+    """Every form that the kernels by words take by default, with an end that is no whole tile, and the same bits."""
+    for shape, dtype, layout, fields in (
+        ((2, 19, 40, 66), "float32", "contiguous", "rce"),
+        ((2, 19, 40, 66), "bfloat16", "contiguous", "dice"),
+        ((2, 19, 41, 66), "float16", "contiguous", "rce"),
+        ((2, 19, 40, 66), "float32", "channels_last", "dice"),
+        ((2, 21, 40, 66), "bfloat16", "channels_last", "rce"),
+        ((1, 27, 40, 66), "bfloat16", "channels_last", "dice"),
+        ((1, 150, 40, 66), "bfloat16", "contiguous", "dice"),
+    ):
+        case = Case(shape, dtype, "uint8", mask=dtype == "float32", ignore_index=255, layout=layout, fields=fields)
+        judge(case, passes, "cuda")
+        arguments = build(case, "cuda")
+        sums = [passes.region_sums(*arguments) for _ in range(2)]
+        gradients = [passes.region_gradient(sums[0], *arguments) for _ in range(2)]
+        assert torch.equal(*sums), case
+        assert torch.equal(*gradients), case
+
+
 def same_bits() -> None:
     arguments = build(Case((4, 19, 256, 256), fields="rce"), "cuda")
     sums = [passes.region_sums(*arguments) for _ in range(5)]
@@ -387,7 +407,7 @@ def memory() -> None:
 
 
 CHECKS = (
-    forms, deciding, upsampled, components, compiled, everyone, around_a_node, one_node, same_bits, watching, graph,
+    forms, by_words, deciding, upsampled, components, compiled, everyone, around_a_node, one_node, same_bits, watching, graph,
     bad_labels, many_elements, memory,
 )  # fmt: skip
 

@@ -8,7 +8,9 @@ to 3.9, the range in which they run.
 import ctypes
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import torch
@@ -131,6 +133,33 @@ def direct_launcher(compiled: Any, grid: tuple[int, int, int], arguments: int = 
     return c_launcher(compiled, run, arguments) or run
 
 
+def prepare_triton() -> None:
+    """Have Triton do once what it does before it first compiles: hash half a gigabyte of its own files, find its GPU.
+
+    It keeps both results, but threads that compile at the same time would each begin by themselves; and on a cold
+    cache a C compiler makes the part that talks to the GPU, for which the hash need not wait. ``triton_key`` is in
+    ``triton.runtime.cache``, in earlier versions in ``triton.compiler.compiler``; Triton 3.4 to 3.9. Without it the
+    threads do it each.
+    """
+    import triton
+
+    with _preparing:
+        if _prepared:
+            return
+        modules = (triton.runtime.cache, triton.compiler.compiler)
+        found = [getattr(module, "triton_key", None) for module in modules]
+        with ThreadPoolExecutor(1, thread_name_prefix="sizewise") as pool:
+            for key in [one for one in found if one is not None][:1]:
+                pool.submit(key)
+            with suppress(Exception):  # a machine without a GPU, on which the launch says so
+                triton.runtime.driver.active.get_current_device()
+        _prepared.append(True)
+
+
+_preparing = Lock()
+_prepared: list[bool] = []
+
+
 def c_launcher(compiled: Any, run: Callable[..., None], count: int) -> Callable[..., None] | None:
     """The C function below ``CompiledKernel[grid]``; None where it is not found.
 
@@ -189,6 +218,11 @@ def graph_with_symbols(
     ``FakeTensorMode``, ``ShapeEnv`` and ``make_fx`` are what ``torch.export`` is made of. This use of them was seen
     with torch 2.8 to 2.13. Where it fails, the formula of a loss runs as single torch operations.
 
+    For each symbol torch looks for the line of the user's that it comes from, and to tell that line from its own code
+    imports ``torch.export`` and inductor: half of the time of a loss's first call. Here nobody asks for the line, and
+    ``_get_user_frame`` finds none. Results of operations are not kept for a second use either, which takes longer than
+    a formula has operations to save (``cache_enabled``). Without these two names it is slower.
+
     Returns:
         The graph, the tensors' stand-ins whose shapes are symbols, and the environment that knows what was asked.
     """
@@ -196,8 +230,13 @@ def graph_with_symbols(
     from torch.fx.experimental.proxy_tensor import make_fx
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
-    known = ShapeEnv(duck_shape=False)
+    class Shapes(ShapeEnv):
+        def _get_user_frame(self) -> None:
+            return None
+
+    known = Shapes(duck_shape=False)
     mode = FakeTensorMode(shape_env=known)
+    mode.cache_enabled = False
     fakes = []
     for tensor, constant in zip(tensors, fixed, strict=True):
         sizes = [

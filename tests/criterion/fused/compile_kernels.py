@@ -12,10 +12,10 @@ from binary_size import binary_size
 
 import sizewise as sw
 from sizewise.criterion.fused.kernel import FormulaKernel
-from sizewise.stats.kernels import word_calls
 from sizewise.stats.kernels.call import BackwardCall, ForwardCall
-from sizewise.stats.kernels.shapes import WordShape
 from sizewise.stats.kernels.upsampled_call import UpsampledBackwardCall
+from sizewise.stats.kernels.word_gradient import word_gradient
+from sizewise.stats.kernels.word_sums import word_sums
 
 
 def main() -> None:
@@ -44,21 +44,24 @@ def main() -> None:
 
 
 def by_words(fields, planes, target) -> None:
-    """The kernels by words, also where they are not what runs by default."""
+    """The kernels by words, for all forms of input that they take by default."""
     floats, halves, labels = "*fp32", "*bf16", "*u8"
-    for name, classes, memory, shape in (
-        ("lines", 7, torch.contiguous_format, WordShape(1, 128, 1, 4, 12, 8, False, True)),
-        ("runs", 7, torch.channels_last, WordShape(1, 128, 1, 4, 12, 8, True, True)),
-        ("turned", 7, torch.channels_last, WordShape(1, 128, 1, 4, 12, 8, True, True, True)),
-        ("chunks", 40, torch.contiguous_format, WordShape(8, 16, 1, 4, 12, 8, False, True)),
+    for name, classes, dtype, memory in (
+        ("lines", 7, torch.float32, torch.contiguous_format),
+        ("half-lines", 7, torch.bfloat16, torch.contiguous_format),
+        ("runs", 7, torch.float32, torch.channels_last),
+        ("half-runs", 7, torch.bfloat16, torch.channels_last),
+        ("half-chunks", 40, torch.bfloat16, torch.contiguous_format),
     ):
-        word_calls.word_sums_shape = word_calls.word_gradient_shape = lambda *_, shape=shape: shape
-        logits = torch.zeros(2, classes, 8, 8, dtype=torch.bfloat16).to(memory_format=memory)
+        logits = torch.zeros(2, classes, 8, 8, dtype=dtype).to(memory_format=memory)
+        own = floats if dtype == torch.float32 else halves
         forward = ForwardCall(logits, target, None, 255, False, fields)
-        backward = BackwardCall(logits, target, None, logits, 255, False, fields, planes)
-        print(f"{name}-sums", binary_size(forward.partial_sums, [halves, labels, halves, floats, halves]))
-        pointers = [floats, floats, halves, labels, halves, halves]
-        print(f"{name}-gradient", binary_size(backward.gradient_tiles, pointers))
+        assert forward.partial_sums.kernel is word_sums
+        print(f"{name}-sums", binary_size(forward.partial_sums, [own, labels, own, floats, own]))
+        if "chunks" not in name:
+            backward = BackwardCall(logits, target, None, logits, 255, False, fields, planes)
+            assert backward.gradient_tiles.kernel is word_gradient
+            print(f"{name}-gradient", binary_size(backward.gradient_tiles, [floats, floats, own, labels, own, own]))
 
 
 if __name__ == "__main__":

@@ -175,3 +175,15 @@ def test_a_choice_of_as_many_classes_as_there_are_images():
     for images, chosen in ((5, 5), (2, 2), (3, 67)):  # the graph is drawn with five images
         criterion = sw.Dice(classes=tuple(range(1, chosen + 1))).to(DEVICE)
         agree(criterion, sums_of(criterion, images, 70))
+
+
+def test_nothing_is_imported_to_find_the_line_that_a_symbol_comes_from(monkeypatch):
+    """Torch imports ``torch.export`` and inductor for that, which took half of the first call."""
+    from torch.fx.experimental import symbolic_shapes
+
+    def fail():
+        raise AssertionError("torch looks for a line of the user's")
+
+    monkeypatch.setattr(symbolic_shapes, "uninteresting_files", fail)
+    criterion = sw.loss("RCE").to(DEVICE)
+    assert kernel_of(criterion, sums_of(criterion, 2, 3)).planes

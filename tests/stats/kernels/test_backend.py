@@ -1,8 +1,11 @@
 """Which implementation takes a CUDA tensor, and what is worked out before a launch."""
 
 import sys
+import threading
+import time
 import types
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -105,6 +108,51 @@ def test_how_many_bytes_are_read_at_once():
     assert found(torch.zeros(2, 4, 8, 4)[..., :3].movedim(-1, 1)) == ("classes", 0)
     assert found(lines[..., ::2]) == ("pixels", 0)
     assert found(torch.zeros(1, 1, 4, 8)) == ("pixels", 8)
+
+
+def test_which_input_the_kernels_by_words_take():
+    from sizewise.stats.kernels.shapes import WordShape, word_gradient_shape, word_sums_shape
+
+    # lines of float32 in words of two, of 16 bits in words of two forward and of four backward, or two where four do
+    # not fit
+    assert word_sums_shape(19, "pixels", 4, 8) == WordShape(1, 64, 1, 2, 12, 8, False, True)
+    assert word_gradient_shape(19, "pixels", 4, 8) == WordShape(1, 64, 1, 2, 32, 8, False, True)
+    assert word_sums_shape(19, "pixels", 2, 8) == WordShape(1, 64, 1, 2, 16, 4, False, True)
+    assert word_gradient_shape(19, "pixels", 2, 8) == WordShape(1, 128, 1, 4, 32, 8, False, True)
+    assert word_gradient_shape(19, "pixels", 2, 4) == WordShape(1, 64, 1, 2, 32, 4, False, True)
+    # classes last: read one by one, also where pixels do not follow each other; written as runs where they do
+    for itemsize, waves in ((4, 12), (2, 32)):
+        for memory, word in (("runs", 8), ("runs", 0), ("classes", 0)):
+            assert word_sums_shape(19, memory, itemsize, word) == WordShape(1, 32, 1, 1, 16, 0, False, True)
+        assert word_gradient_shape(19, "runs", itemsize, 8) == WordShape(1, 64, 1, 2, waves, 2 * itemsize, True, True)
+        assert word_gradient_shape(16, "runs", itemsize, 8) is None  # no padding
+        for memory in ("runs", "classes", "pixels"):
+            assert word_gradient_shape(19, memory, itemsize, 0) is None
+    # many classes in 16 bits; not float64, nor few classes
+    assert word_sums_shape(150, "pixels", 2, 8) == WordShape(8, 16, 1, 4, 12, 8, False, True)
+    for given in ((150, "pixels", 4, 8), (150, "runs", 2, 8), (150, "pixels", 2, 4), (200, "pixels", 2, 8)):
+        assert word_sums_shape(*given) is None
+    assert word_gradient_shape(150, "pixels", 2, 8) is None
+    assert word_gradient_shape(26, "pixels", 2, 8) is None  # would not fit the registers, which runs do
+    assert word_gradient_shape(26, "runs", 2, 8) == word_gradient_shape(19, "runs", 2, 8)
+    for shape_of in (word_sums_shape, word_gradient_shape):
+        assert shape_of(19, "pixels", 8, 0) is shape_of(5, "pixels", 4, 8) is shape_of(19, "pixels", 2, 0) is None
+
+
+def test_threads_that_compile_first_hash_triton_once(monkeypatch):
+    triton = pytest.importorskip("triton", reason="the kernels are written in Triton, which is not installed")
+    hashed = []
+
+    def triton_key():
+        hashed.append(threading.current_thread())
+        time.sleep(0.05)  # the others arrive meanwhile
+
+    monkeypatch.setattr(triton.runtime.cache, "triton_key", triton_key, raising=False)
+    monkeypatch.setattr(private_apis, "_prepared", [])
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(private_apis.prepare_triton) for _ in range(4)]:
+            assert done.result() is None
+    assert len(hashed) == 1
 
 
 @pytest.mark.parametrize("spread", [True, False])

@@ -217,7 +217,7 @@ class BackwardCall(Call):
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask, gradient]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields)
-        words = word_calls.gradient_shape(self, fields, planes)
+        words = word_calls.gradient_shape(self)
         shape = words or backward_shape(self.classes, self.classes_last, self.itemsize)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
         if words is not None:

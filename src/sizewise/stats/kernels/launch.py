@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sizewise.private_apis import direct_launcher
+from sizewise.private_apis import direct_launcher, prepare_triton
 from sizewise.stats.kernels.shapes import Shape, WordShape
 
 # One program's count of pixels stays exact in float32.
@@ -41,6 +41,8 @@ class Launch:
         if self.run is not None:
             self.run(*[tensor.data_ptr() for tensor in tensors], *self.tail, stream=stream)
             return
+        if isinstance(self.kernel, triton.JITFunction):
+            prepare_triton()
         compiled = self.kernel[self.grid](*tensors, *self.numbers, **self._settings())
         self.run = direct_launcher(compiled, self.grid, len(tensors) + len(self.tail))
 
@@ -52,6 +54,7 @@ class Launch:
         """
         if self.run is None and isinstance(self.kernel, triton.JITFunction):  # the interpreter has nothing to compile
             with suppress(Exception):
+                prepare_triton()
                 direct_launcher(
                     self.kernel.warmup(*tensors, *self.numbers, **self._settings(), grid=self.grid), self.grid
                 )

@@ -18,8 +18,8 @@ class WordShape(NamedTuple):
 
     It reads CHUNK classes by BLOCK pixels at a time, of which a thread holds VECTOR neighbours, in words of so many
     BYTES, or one by one if that is 0. WAVES programs are there for each multiprocessor. RUNS: the VECTOR · K values of
-    those pixels lie in one line; TURNED: they are turned around in shared memory before they are written. GATHERED:
-    what belongs to a label is read at its place.
+    those pixels lie in one line, and the gradient's are turned around among the threads before they are written.
+    GATHERED: what belongs to a label is read at its place.
     """
 
     chunk: int
@@ -30,13 +30,16 @@ class WordShape(NamedTuple):
     bytes: int
     runs: bool
     gathered: bool
-    turned: bool = False
 
 
 # Up to here the classes are unrolled, so that none is padding.
 MOST_UNROLLED = 32
 # From here on it is cheaper to read what belongs to a label again than to compare the label with all classes.
 FEWEST_GATHERED = 6
+# The sums of more classes than these, in chunks of 8, do not fit the registers of a thread.
+MOST_IN_CHUNKS = 160
+# The same for the gradient of several neighbouring pixels, for which two softmaxes are alive as well.
+MOST_IN_LINES = 25
 
 
 def chunk_of(classes: int, classes_last: bool, writes: bool) -> int:
@@ -65,27 +68,37 @@ def backward_shape(classes: int, classes_last: bool, itemsize: int) -> Shape:
 
 
 def word_sums_shape(classes: int, memory: str, itemsize: int, word: int) -> WordShape | None:
-    """For sums by words where they were measured to be the fastest: float32, and enough classes to gather the label's.
+    """For sums by words, where they were measured to be the fastest; None where the other kernel is.
 
-    ``memory`` is what :func:`sizewise.stats.kernels.layout.memory_of` says, ``word`` the bytes to read at once.
+    ``memory`` is what :func:`sizewise.stats.kernels.layout.memory_of` says, ``word`` the bytes that fit at once.
+    Each program ends with a reduction over its threads, so there are no more of them than run at once.
     """
-    if not (itemsize == 4 and word == 8 and FEWEST_GATHERED <= classes <= MOST_UNROLLED):
+    if itemsize > 4 or classes < FEWEST_GATHERED:
         return None
-    # Each program ends with a reduction over its threads, so there are no more of them than run at once.
-    return WordShape(1, 64, 1, 2, 12, word, memory == "runs", True)
+    if classes > MOST_UNROLLED:
+        in_chunks = itemsize == 2 and memory == "pixels" and word == 8 and classes <= MOST_IN_CHUNKS
+        return WordShape(8, 16, 1, 4, 12, 8, False, True) if in_chunks else None
+    if memory != "pixels":  # neighbouring reads meet in the cache, whatever their width
+        return WordShape(1, 32, 1, 1, 16, 0, False, True)
+    if word == 0:
+        return None
+    return WordShape(1, 64, 1, 2, 12 if itemsize == 4 else 16, 2 * itemsize, False, True)
 
 
-def word_gradient_shape(classes: int, memory: str, itemsize: int, word: int, kinds: set[str]) -> WordShape | None:
-    """For the gradient by words, where that was measured to be the fastest; ``kinds`` are what the fields need.
+def word_gradient_shape(classes: int, memory: str, itemsize: int, word: int) -> WordShape | None:
+    """The same for the gradient by words.
 
-    A softmax for each of two temperatures alone is as fast without words, and with the classes last even faster: there
-    the single words that threads write cost more than they save, unless a label's fields are looked for.
+    With the classes last and a power of two of them, the other kernel has no padding, and neighbouring threads write
+    neighbouring classes by themselves.
     """
-    if word_sums_shape(classes, memory, itemsize, word) is None:
+    if itemsize > 4 or word == 0 or not FEWEST_GATHERED <= classes <= MOST_UNROLLED:
         return None
-    if "overlap" in kinds or (memory == "runs" and "focal" in kinds):
-        return WordShape(1, 64, 1, 2, 12 if memory == "runs" else 32, word, memory == "runs", True)
-    return None
+    if memory == "pixels":
+        lines = WordShape(1, 32 * word // itemsize, 1, word // itemsize, 32, word, False, True)
+        return lines if classes <= MOST_IN_LINES else None
+    if classes == power_of_two(classes):
+        return None
+    return WordShape(1, 64, 1, 2, 12 if itemsize == 4 else 32, 2 * itemsize, True, True)
 
 
 def cells_shape(classes: int, columns: int, width: int) -> Shape:

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.field_order import Fields, Grouped, Planes, gradient_constants
 from sizewise.stats.kernels.launch import Launch
 from sizewise.stats.kernels.layout import Layout, memory_of, word_bytes
@@ -22,15 +21,12 @@ def sums_shape(call: "Call", takes_labels: bool) -> WordShape | None:
     return word_sums_shape(call.classes, memory, call.itemsize, word_of(call, memory, 0))
 
 
-def gradient_shape(call: "Call", fields: Fields, planes: Planes) -> WordShape | None:
+def gradient_shape(call: "Call") -> WordShape | None:
     """The same for the gradient."""
     if call.sigmoid or call.target_constants["SHARES"]:
         return None
     memory = memory_of(call.tensors[0], call.layout)
-    used = [fields[place] for _, place in planes]
-    kinds = {"overlap" for kind, _ in used if kind == Kind.OVERLAP}
-    kinds |= {"focal" for kind, gamma in used if kind == Kind.FOCAL and gamma != 0}
-    return word_gradient_shape(call.classes, memory, call.itemsize, word_of(call, memory, 0, 3), kinds)
+    return word_gradient_shape(call.classes, memory, call.itemsize, word_of(call, memory, 0, 3))
 
 
 def word_of(call: "Call", memory: str, *places: int) -> int:
@@ -48,7 +44,6 @@ def tile_constants(call: "Call", shape: WordShape, programs: int) -> dict[str, A
         "BLOCK": shape.block,
         "VECTOR": shape.vector,
         "BYTES": shape.bytes,
-        "RUNS": shape.runs,
         "GATHERED": shape.gathered,
         **flags,
         **call.ends(shape.block, programs),
@@ -74,6 +69,6 @@ def gradient_launch(call: "Call", shape: WordShape, fields: Fields, planes: Plan
     constants = {
         **gradient_constants(fields, planes),
         **tile_constants(call, shape, programs),
-        "TURNED": shape.turned,
+        "RUNS": shape.runs,
     }
     return Launch(word_gradient, call.rows * programs, shape.warps, call.numbers(programs, 0, 1, 2, 3), constants)

@@ -62,9 +62,7 @@ def word_gradient(
     BLOCK: tl.constexpr,
     VECTOR: tl.constexpr,
     BYTES: tl.constexpr,
-    RUNS: tl.constexpr,
     GATHERED: tl.constexpr,
-    TURNED: tl.constexpr,
     AXES: tl.constexpr,
     HAS_MASK: tl.constexpr,
     HAS_IGNORE: tl.constexpr,
@@ -73,10 +71,12 @@ def word_gradient(
     WIDE: tl.constexpr,
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
+    RUNS: tl.constexpr,
 ):
     """As :func:`sizewise.stats.kernels.backward.gradient_tiles`; tiles are those of ``word_sums``.
 
-    TURNED: the words of a run go through shared memory, so that neighbouring threads write neighbouring words.
+    RUNS: the pixels of a thread with all their classes lie in one line; its words are turned around among the threads
+    before they are written, so that neighbouring threads write neighbouring words.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -167,6 +167,4 @@ def word_gradient(
         if BYTES > 0:
             if not RUNS:
                 places = pixel_offsets(leading, width, height, g_outer, g_middle, g_inner, AXES)
-            store_words(
-                g_start, g_channel, places, within, gradients, K, CHUNK, VECTOR, BYTES, RUNS, STORED, TURNED, EVEN
-            )
+            store_words(g_start, g_channel, places, within, gradients, K, CHUNK, VECTOR, BYTES, RUNS, STORED, EVEN)

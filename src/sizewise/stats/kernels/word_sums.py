@@ -54,7 +54,6 @@ def word_sums(
     BLOCK: tl.constexpr,
     VECTOR: tl.constexpr,
     BYTES: tl.constexpr,
-    RUNS: tl.constexpr,
     GATHERED: tl.constexpr,
     AXES: tl.constexpr,
     HAS_MASK: tl.constexpr,
@@ -68,8 +67,8 @@ def word_sums(
     """As :func:`sizewise.stats.kernels.forward.partial_sums`, with the same workspace; no ``table`` is looked at.
 
     The fields come in groups of one softmax, see :class:`sizewise.stats.kernels.field_order.Grouped`. Of a tile of
-    BLOCK pixels a thread holds VECTOR neighbours, in words of so many BYTES, or one by one if that is 0; RUNS says that
-    the classes of these pixels lie in one line. GATHERED: the label's logit is read again rather than looked for.
+    BLOCK pixels a thread holds VECTOR neighbours, in words of so many BYTES, or one by one if that is 0. GATHERED: the
+    label's logit is read again rather than looked for.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -95,17 +94,14 @@ def word_sums(
         leading = tile * BLOCK + tl.arange(0, PARTS)[None, :] * VECTOR
         if BYTES > 0:
             within = tl.full([1, PARTS], 1, tl.int1) if EVEN else leading < pixels
-            if RUNS:
-                places = leading * K
-            else:
-                places = pixel_offsets(leading, width, height, z_outer, z_middle, z_inner, AXES)
-            words = load_words(z_start, z_channel, places, within, K, CHUNK, VECTOR, BYTES, RUNS, EVEN)
+            places = pixel_offsets(leading, width, height, z_outer, z_middle, z_inner, AXES)
+            words = load_words(z_start, z_channel, places, within, K, CHUNK, VECTOR, BYTES, False, EVEN)
         for g in tl.static_range(VECTOR):
             pixel = leading + g
             inside = tl.full([1, PARTS], 1, tl.int1) if EVEN else pixel < pixels
             z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
             if BYTES > 0:
-                logit = unpacked_classes(words, g, K, CHUNK, VECTOR, RUNS, STORED, DTYPE)
+                logit = unpacked_classes(words, g, K, CHUNK, VECTOR, False, STORED, DTYPE)
             else:
                 logit = load_one_by_one(z_start, z_channel, z_offsets, inside, K, CHUNK, DTYPE, EVEN)
             kept = inside

@@ -181,7 +181,6 @@ def store_words(
     BYTES: tl.constexpr,
     RUNS: tl.constexpr,
     STORED: tl.constexpr,
-    TURNED: tl.constexpr,
     EVEN: tl.constexpr,
 ):
     """Write values[g][c], the g-th pixel's class c, where :func:`load_words` reads it."""
@@ -194,11 +193,11 @@ def store_words(
             else:
                 own = own + (values[i][c],)
         words = words + (packed(own, STORED),)
-    if TURNED:
+    if RUNS:
         store_turned(start, offsets, inside, words, K, VECTOR, BYTES)
     else:
         for c in tl.static_range(len(words)):
-            places = word_places(start, per_class, offsets, c, CHUNK, VECTOR, BYTES, RUNS)
+            places = word_places(start, per_class, offsets, c, CHUNK, VECTOR, BYTES, False)
             if (c + 1) * CHUNK <= K:
                 write(places, words[c], inside, EVEN)
             else:
