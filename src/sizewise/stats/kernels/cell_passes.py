@@ -11,8 +11,8 @@ from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.call import Call
 from sizewise.stats.kernels.cell_gradient_tiles import cell_gradient_tiles
 from sizewise.stats.kernels.cell_tiles import cell_tiles
-from sizewise.stats.kernels.field_order import Fields, Planes, every_plane, temperature_of
 from sizewise.stats.kernels.cell_walk import REGISTERS, starts_of, sums_shape, walk_of
+from sizewise.stats.kernels.field_order import Fields, Planes, every_plane, temperature_of
 from sizewise.stats.kernels.launch import Launch, programs_per_row
 from sizewise.stats.kernels.layout import joint_layout
 from sizewise.stats.kernels.passes import form_of, number_on, on_device_of, prepared
@@ -97,8 +97,8 @@ class SumsCall(CellCall):
         ordered = {name: constants[name] for name in cell_tiles.arg_names if name in constants}
         numbers = (*self.numbers(walk.programs, 0, 1, 2, 3), most, self.per_plane, *walk[:3])
         nvidia = self.device.type == "cuda" and torch.version.hip is None
-        options = {"maxnreg": REGISTERS} if nvidia else {}  # more would leave some programs to a second round
-        self.launch = Launch(cell_tiles, self.rows * walk.programs, shape.warps, numbers, ordered, **options)
+        limit = {"maxnreg": REGISTERS} if nvidia else {}  # more would leave some programs to a second round
+        self.launch = Launch(cell_tiles, self.rows * walk.programs, shape.warps, numbers, ordered, **limit)
         self.image_fields = image_fields
         if image_fields:
             places = tuple(range(len(image_fields)))
