@@ -4,6 +4,8 @@
 
 Runs on the GPU where there is one, else on the CPU. Times are medians of forward and backward with cells that are
 given, eager, and on a GPU also replayed from a CUDA graph; memory is the peak above the inputs over the logits' bytes.
+On a GPU there is also a row for each kernel of a step, with its own time on the device. Each row comes out as soon as
+it is measured.
 """
 
 import argparse
@@ -11,7 +13,7 @@ import csv
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -65,9 +67,24 @@ def graphed(step: Callable[[], None]) -> Callable[[], None]:
     return graph.replay
 
 
-def measure(device: torch.device) -> list[dict[str, object]]:
-    """All rows."""
-    rows: list[dict[str, object]] = []
+def kernel_times(step: Callable[[], None]) -> dict[str, float]:
+    """The median microseconds of each kernel of a step on the device, the slowest first."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        for _ in range(ROUNDS):
+            step()
+        torch.cuda.synchronize()
+    times: dict[str, list[float]] = {}
+    for event in seen.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            times.setdefault(event.name[:60], []).append(event.time_range.elapsed_us())
+    found = {name: statistics.median(own) * len(own) / ROUNDS for name, own in times.items()}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def measure(device: torch.device) -> Iterator[dict[str, object]]:
+    """All rows, one after the other."""
     about = {"torch": torch.__version__, "sizewise": sw.__version__}
     about["device"] = (
         torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
@@ -78,7 +95,7 @@ def measure(device: torch.device) -> list[dict[str, object]]:
         cells = sw.components(labels, classes="foreground")
         found_ms = 1e3 * (time.perf_counter() - started)
         of = {"shape": name, "cells": cells.most, **about}
-        rows.append({**of, "what": "components of the batch", "milliseconds": round(found_ms, 3)})
+        yield {**of, "what": "components of the batch", "milliseconds": round(found_ms, 3)}
         cells, labels = cells.to(device), labels.to(device)
         logits = torch.randn(shape, device=device).requires_grad_()
         plain: dict[str, float] = {}
@@ -106,8 +123,10 @@ def measure(device: torch.device) -> list[dict[str, object]]:
                 took = median_ms(run, device)
                 plain.setdefault(way, took)
                 row = {"what": f"{label}, {way}", "milliseconds": round(took, 4), "ratio": round(took / plain[way], 3)}
-                rows.append({**of, **row, "extra_memory": extra})
-    return rows
+                yield {**of, **row, "extra_memory": extra}
+            if device.type == "cuda":
+                for kernel, microseconds in kernel_times(step).items():
+                    yield {**of, "what": f"{label}, kernel {kernel}", "milliseconds": round(microseconds / 1e3, 5)}
 
 
 def main() -> None:
@@ -115,11 +134,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default="")
     out = parser.parse_args().out
-    rows = measure(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     with open(out, "w", newline="", encoding="utf-8") if out else sys.stdout as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        for row in measure(torch.device("cuda" if torch.cuda.is_available() else "cpu")):
+            writer.writerow(row)
+            file.flush()
 
 
 if __name__ == "__main__":

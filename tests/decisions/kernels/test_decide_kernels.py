@@ -76,6 +76,16 @@ def test_every_kind_of_input(metric, kernels):
         assert torch.equal(found, wanted), options
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("layout", ["contiguous", "channels_last"])
+@pytest.mark.parametrize("classes", [9, 35])
+def test_every_dtype_with_many_classes(dtype, layout, classes, kernels):
+    """A thread then holds one to eight neighbours, by dtype and layout."""
+    logits = 2 * torch.randn(1, classes, 4, 5, generator=torch.Generator().manual_seed(classes))
+    found, wanted = kernels(laid_out(logits.to(dtype), layout))
+    assert torch.equal(found, wanted)
+
+
 @pytest.mark.parametrize(
     ("small", "size", "classes"),
     sample([((3, 4), (12, 16), 3), ((2, 3), (5, 7), 40), ((2, 2, 2), (3, 4, 5), 4), ((4,), (9,), 2)], 3),

@@ -23,15 +23,15 @@ def main() -> None:
     target = torch.zeros(shape if sigmoid else (2, 1, 16, 16), dtype=torch.int64)
     kinds = [int(one) for one in (Kind.COUNT, Kind.PIXELS, Kind.OVERLAP, Kind.SIZE, Kind.FOCAL, Kind.FOCAL, Kind.SIZE)]
     options = (255, sigmoid, kinds, [0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 10.0])
-    sums = SumsCall([logits, target, logits, maps], False, range(classes), 7, options)
+    of_images = [(int(Kind.COUNT), 0.0), (int(Kind.PIXELS), 0.0), (int(Kind.FOCAL), 0.0), (int(Kind.SIZE), 10.0)]
+    sums = SumsCall([logits, target, logits, maps], False, range(classes), 7, options, of_images)
     gradient = GradientCall([logits, target, logits, maps, logits], False, range(classes), 7, options)
     floats, labels, cells = "*fp32", "*i64", "*i32"
-    print("sums", binary_size(sums.launch, [floats, labels, floats, cells, labels]))
+    print("sums", binary_size(sums.launch, [floats, labels, floats, cells, labels, floats]))
     pointers = [floats, floats, floats, floats, labels, floats, cells, floats]
     print("gradient", binary_size(gradient.launch, pointers))
-    of_images = [(int(Kind.COUNT), 0.0), (int(Kind.FOCAL), 0.0), (int(Kind.SIZE), 10.0)]
     given = ([logits, target, logits, maps, logits], False, range(classes), 7, options)
-    both = GradientCall(*given, ((1, 2), (1, 3)), of_images, ((0, 1), (0, 2)), writes=True)
+    both = GradientCall(*given, ((1, 2), (1, 3)), of_images, ((0, 2), (0, 3)), writes=True)
     print("both", binary_size(both.launch, pointers))
     criterion = sw.loss("CC-DiceCE", activation="sigmoid" if sigmoid else "softmax")
     known = criterion.snapshot()

@@ -1,7 +1,7 @@
-"""The step on a GPU with terms per component: one more launch for the cells, and one gradient for both.
+"""The step on a GPU with terms per component: one pass for the sums of images and of cells, and one for the gradient.
 
 The sums of cells stay integers until the formula reads them, and the backward pass reads the coefficients of a pixel's
-image and of its cells at once, so that neither passes a second time through memory.
+image and of its cells at once, so that the logits are read as often as without cells.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from sizewise.stats.cells import Cells
 from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.cell_passes import GradientCall, SumsCall, takes
 from sizewise.stats.kernels.label_errors import record_of
-from sizewise.stats.kernels.passes import form_of, forward_call, number_on, on_device_of
+from sizewise.stats.kernels.passes import form_of, number_on, on_device_of
 from sizewise.stats.kernels.shapes import power_of_two
 from sizewise.stats.region_stats import RegionStats
 
@@ -101,8 +101,7 @@ class Plan:
         self.reading, self.cell_reading, self.fields = snapshot.reading, snapshot.cell_reading, fields
         self.most, self.device = power_of_two(max(1, cells.most)), logits.get_device()
         self.classes, self.tensors = cells.classes, [logits, target, logits if mask is None else mask, cells.maps]
-        self.sums = forward_call(logits, target, mask, *self.reading[:2], fields)
-        self.cell_sums = SumsCall(self.tensors, mask is not None, cells.classes, self.most, self.cell_reading)
+        self.sums = SumsCall(self.tensors, mask is not None, cells.classes, self.most, self.cell_reading, fields)
         self.record, self.one = record_of(logits.device), number_on(logits.device, torch.float64, 1.0)
 
     def set_formula(
@@ -116,12 +115,10 @@ class Plan:
         self.tensors = []  # the plan outlives the call, its tensors must not
 
     def compile_sums(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> None:
-        """Compile both passes for the sums."""
+        """Compile the pass for the sums."""
         with on_device_of(logits):
-            for compile_one in self.sums.compilations(logits, target, mask, self.record.tensor):
+            for compile_one in self.sums.compilations(logits, target, mask, maps, self.record.tensor):
                 compile_one()
-            table = torch.empty(1, dtype=torch.int64, device=logits.device)
-            self.cell_sums.launch.compile(logits, target, logits if mask is None else mask, maps, table)
 
     def compile_gradient(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> None:
         """Compile the gradient."""
@@ -163,8 +160,8 @@ class CellStep:
         target, mask = self.prepared
         with on_device_of(logits):
             stream = cuda_stream(plan.device)
-            sums = plan.sums(logits, target, mask, plan.record.tensor, stream=stream)
-            self.table = plan.cell_sums.fill(logits, target, mask, self.cells.maps, stream=stream)
+            given = (logits, target, mask, self.cells.maps, plan.record.tensor)
+            sums, self.table = plan.sums.both(*given, stream=stream)
             factor = plan.one if scale == 1 else number_on(sums.device, torch.float64, scale)
             total, kept, self.on_cells = plan.formula(sums, truth, factor, plan.launch, stream, self.table)
         return total, kept, sums, (logits, target, mask), kept
@@ -172,7 +169,7 @@ class CellStep:
     @property
     def cell_stats(self) -> RegionStats:
         """The sums of cells as numbers."""
-        sums = self.plan.cell_sums.as_floats(self.table)
+        sums = self.plan.sums.as_floats(self.table)
         rows = sums.unflatten(1, (-1, self.plan.most))[:, :, : self.cells.most].flatten(1, 2)
         return RegionStats(self.snapshot.cell_fields, rows)
 

@@ -66,11 +66,10 @@ def add_chosen(counts, sums, label, values, K: tl.constexpr, CHUNK: tl.constexpr
 def add_shares(expected, e, inverse, VECTOR: tl.constexpr):
     """Σ e / Σe of each class; ``inverse`` is 0 at pixels that do not count."""
     total = ()
-    inverses = pieces(inverse, VECTOR)
     for c in tl.static_range(len(e)):
         one = expected[c]
         if e[c].shape[0] == 1:
-            parts = pieces(e[c], VECTOR)
+            parts, inverses = pieces(e[c], VECTOR), pieces(inverse, VECTOR)
             for v in tl.static_range(VECTOR):
                 one += parts[v] * inverses[v]
         else:

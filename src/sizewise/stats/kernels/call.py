@@ -101,6 +101,41 @@ class Call:
             "DTYPE": self.triton_dtype,
         }
 
+    def set_second_stage(self, kinds: tuple[int, ...], places: tuple[int, ...], programs: int) -> None:
+        """Prepare the launch that adds up the sums of so many programs, whose field f goes to ``places[f]``."""
+        cells = self.rows * programs
+        self.workspace_size = cells * ((1 if self.itemsize == 8 else 2) + len(kinds) * self.classes)
+        images = self.rows // self.channels if self.sigmoid else self.rows
+        self.sums_shape = (len(kinds), images, self.channels, *((2,) if self.sigmoid else ()))
+        self.strays = cells if cells > MOST_STRAYS else 0
+        parts = min(FINISH_ELEMENTS, power_of_two(programs))
+        together = min(power_of_two(self.classes), max(1, FINISH_ELEMENTS // parts))
+        grid = self.rows * -(-self.classes // together) * len(kinds)
+        constants = {
+            "KINDS": kinds,
+            "FIELDS": places,
+            "K": self.classes,
+            "CLASSES": together,
+            "PARTS": parts,
+            "SCAN": min(MOST_SCANNED, power_of_two(cells)),
+            **self.target_constants,
+            "IGNORE": int(self.flags["HAS_IGNORE"]),
+            "UNSIGNED": int(self.tensors[1].dtype == torch.uint64),
+            "DTYPE": self.triton_dtype,
+        }
+        numbers = (1 if self.strays else cells, *self.numbers(programs, 1))
+        self.add_programs = Launch(add_programs, grid, 4, numbers, constants)
+
+    def second_stage(self, workspace: Tensor, record: Tensor, target: Tensor, stream: int | None) -> Tensor:
+        """The sums of all programs, which left theirs and what they found wrong in the workspace."""
+        sums = torch.empty(self.sums_shape, dtype=self.dtype, device=self.device)
+        if self.strays:
+            cells = workspace[: self.strays * 8 // self.dtype.itemsize].view(torch.int64)
+            highest = cells.amax()
+            cells[0] = torch.where(highest != 0, highest, cells.amin())
+        self.add_programs(workspace, sums, record, target, stream=stream)
+        return sums
+
 
 class ForwardCall(Call):
     """The two launches of the forward pass."""
@@ -122,11 +157,6 @@ class ForwardCall(Call):
         words = word_calls.sums_shape(self, takes_labels)
         shape = words or forward_shape(self.classes, self.classes_last, self.itemsize)
         programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
-        cells = self.rows * programs
-        self.workspace_size = cells * ((1 if self.itemsize == 8 else 2) + len(fields) * self.classes)
-        images = self.rows // self.channels if sigmoid else self.rows
-        self.sums_shape = (len(fields), images, self.channels, *((2,) if sigmoid else ()))
-        self.strays = cells if cells > MOST_STRAYS else 0
         order: Grouped | Sorted
         if words is not None:
             order = group_fields(fields)
@@ -135,23 +165,7 @@ class ForwardCall(Call):
             chunks = -(-self.classes // shape.chunk)
             order = sort_fields(fields, chunks, shape.chunk == 1 and not target.dtype.is_floating_point)
             self.partial_sums = self._tiles_launch(shape, order, programs, upsample)
-        parts = min(FINISH_ELEMENTS, power_of_two(programs))
-        together = min(power_of_two(self.classes), max(1, FINISH_ELEMENTS // parts))
-        grid = self.rows * -(-self.classes // together) * len(fields)
-        constants = {
-            "KINDS": order.kinds,
-            "FIELDS": order.places,
-            "K": self.classes,
-            "CLASSES": together,
-            "PARTS": parts,
-            "SCAN": min(MOST_SCANNED, power_of_two(cells)),
-            **self.target_constants,
-            "IGNORE": int(self.flags["HAS_IGNORE"]),
-            "UNSIGNED": int(target.dtype == torch.uint64),
-            "DTYPE": self.triton_dtype,
-        }
-        numbers = (1 if self.strays else cells, *self.numbers(programs, 1))
-        self.add_programs = Launch(add_programs, grid, 4, numbers, constants)
+        self.set_second_stage(order.kinds, order.places, programs)
         self.tensors = []  # the plan outlives the call, its tensors must not
 
     def _tiles_launch(self, shape: Shape | WordShape, order: Sorted, programs: int, upsample: str | None) -> Launch:
@@ -190,15 +204,9 @@ class ForwardCall(Call):
         self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor, *, stream: int | None = None
     ) -> Tensor:
         workspace = torch.empty(self.workspace_size, dtype=self.dtype, device=self.device)
-        sums = torch.empty(self.sums_shape, dtype=self.dtype, device=self.device)
         table = logits if self.table is None else self.table
         self.partial_sums(logits, target, logits if mask is None else mask, workspace, table, stream=stream)
-        if self.strays:
-            cells = workspace[: self.strays * 8 // self.dtype.itemsize].view(torch.int64)
-            highest = cells.amax()
-            cells[0] = torch.where(highest != 0, highest, cells.amin())
-        self.add_programs(workspace, sums, record, target, stream=stream)
-        return sums
+        return self.second_stage(workspace, record, target, stream)
 
 
 class BackwardCall(Call):

@@ -7,7 +7,8 @@
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.cell_tiles import NO_CELL, beside, load_cells, wanted_share
+from sizewise.stats.kernels.arithmetic import inverse_of
+from sizewise.stats.kernels.cell_values import beside, wanted_share
 from sizewise.stats.kernels.pixel_gradient import focal_slope
 from sizewise.stats.kernels.tile import (
     LN_2,
@@ -38,7 +39,7 @@ def add_coefficient(
     DTYPE: tl.constexpr,
 ):
     """Add ∂L/∂field of class k to what pulls at p_k, or for a loss to what pulls at the label."""
-    inverse = 1.0 / total
+    inverse = inverse_of(total)
     p = e[k] * inverse
     if KIND == SIZE:
         weight += coefficient
@@ -111,7 +112,8 @@ def cell_gradient_tiles(
     IMAGE_TERMS: tl.constexpr,
     TEMPERATURES: tl.constexpr,
     WRITES: tl.constexpr,
-    POSITIONS: tl.constexpr,
+    CLASSES: tl.constexpr,
+    PLACES: tl.constexpr,
     K: tl.constexpr,
     BLOCK: tl.constexpr,
     AXES: tl.constexpr,
@@ -131,7 +133,8 @@ def cell_gradient_tiles(
     gradient comes from, −1 for none. ``image_coefficients`` are the same for the sums of images, and behind them
     ∂L/∂term; ``upstream`` is a factor on all. With w the coefficients of a pixel's image and cells, a size adds
     τ s_j (w_j − Σ_l w_l s_l), an overlap the same where the target has the class, and a focal sum p_j Σ_l q_l − q_j.
-    WRITES: the gradient is written; else added to what is there.
+    CLASSES[i] is the class of map i, PLACES[k] the number of the cells of class (sigmoid: region) k among those that
+    are read, −1 for none. WRITES: the gradient is written; else added to what is there.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -186,21 +189,14 @@ def cell_gradient_tiles(
 
         places = ()
         counted = ()
-        for k in tl.static_range(K):
-            if SIGMOID:
-                number = load_cells(c_start, c_channel, c_offsets, 0, valid, most)
-                column = row % channels
-            elif POSITIONS[k] >= 0:
-                number = load_cells(c_start, c_channel, c_offsets, POSITIONS[k], valid, most)
-                column = k
-            else:
-                number = tl.full([1, BLOCK], NO_CELL, tl.int32)
-                column = 0
-            place = own + (number.to(tl.int64) * channels + column) * REGIONS
-            if SIGMOID:
-                place += k
-            places = places + (place,)
-            counted = counted + (number < NO_CELL,)
+        for i in tl.static_range(len(CLASSES)):
+            own_map = c_start + i * tl.full([], c_channel, tl.int64)
+            number = tl.load(own_map + c_offsets, mask=inside, other=0).to(tl.int32)
+            counts = valid & (number > 0) & (number <= most)
+            column = row % channels if SIGMOID else CLASSES[i]
+            for r in tl.static_range(REGIONS):
+                places = places + ((number * channels + column) * REGIONS + r,)
+                counted = counted + (counts,)
 
         values = ()
         for t in tl.static_range(len(TEMPERATURES)):
@@ -227,13 +223,14 @@ def cell_gradient_tiles(
                             SHARES,
                             DTYPE,
                         )
-                if SIGMOID or POSITIONS[k] >= 0:
+                if PLACES[k] >= 0:
                     for i in tl.static_range(len(KINDS)):
                         if GROUPS[i] == t:
+                            found = tl.load(own + i * plane + places[PLACES[k]], mask=counted[PLACES[k]], other=0.0)
                             weight, pull = add_coefficient(
                                 weight,
                                 pull,
-                                tl.load(places[k] + i * plane, mask=counted[k], other=0.0).to(DTYPE) * of_term[i],
+                                found.to(DTYPE) * of_term[i],
                                 shifted,
                                 e,
                                 total,
@@ -252,7 +249,7 @@ def cell_gradient_tiles(
             for k in tl.static_range(K):
                 mean += weights[k] * e[k]
                 pulled += pulls[k]
-            inverse = 1.0 / total
+            inverse = inverse_of(total)
             mean *= inverse
             added = ()
             for k in tl.static_range(K):

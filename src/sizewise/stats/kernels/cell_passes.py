@@ -1,6 +1,7 @@
 """Both passes over the cells of CUDA tensors; the arguments and results are those of the reference."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,14 +11,13 @@ from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.call import Call
 from sizewise.stats.kernels.cell_gradient_tiles import cell_gradient_tiles
 from sizewise.stats.kernels.cell_tiles import cell_tiles
+from sizewise.stats.kernels.cell_walk import REGISTERS, starts_of, sums_shape, walk_of
 from sizewise.stats.kernels.field_order import Fields, Planes, every_plane, temperature_of
 from sizewise.stats.kernels.launch import Launch, programs_per_row
 from sizewise.stats.kernels.layout import joint_layout
 from sizewise.stats.kernels.passes import form_of, number_on, on_device_of, prepared
 from sizewise.stats.kernels.shapes import MOST_UNROLLED, Shape
 
-# A warp exchanges values among its threads without waiting for others.
-SUMS_SHAPE = Shape(1, 32, 1, 1, 16)
 GRADIENT_SHAPE = Shape(1, 128, 1, 4, 32)
 
 
@@ -52,47 +52,91 @@ class CellCall(Call):
         self.regions = 2 if sigmoid else 1
         self.images = tensors[0].shape[0]
         self.per_plane = self.images * most * self.channels * self.regions
-        self.programs = programs_per_row(self.pixels, self.rows, shape, self.processors, 1)
-        places = list(classes)
-        positions = (0, -1) if sigmoid else tuple(places.index(k) if k in places else -1 for k in range(self.channels))
+        self.maps_classes = (0,) if sigmoid else tuple(classes)
         self.constants = {
             "KINDS": tuple(int(kind) for kind in kinds),
             "PARAMETERS": tuple(float(one) for one in parameters),
-            "POSITIONS": positions,
+            "CLASSES": self.maps_classes,
             "K": self.classes,
             "BLOCK": shape.block,
             **self.flags,
-            **self.ends(shape.block, self.programs),
         }
 
 
 class SumsCall(CellCall):
-    """The launch that fills the table, and the few operations that read it."""
+    """The launch that fills the table, with ``image_fields`` also takes the sums of images; and what reads both."""
 
     def __init__(
-        self, tensors: list[Tensor], has_mask: bool, classes: Sequence[int], most: int, options: tuple
+        self,
+        tensors: list[Tensor],
+        has_mask: bool,
+        classes: Sequence[int],
+        most: int,
+        options: tuple,
+        image_fields: Fields = (),
     ) -> None:
-        super().__init__(tensors, has_mask, classes, most, options, SUMS_SHAPE)
-        kinds = options[2]
+        kinds, sigmoid = options[2], options[1]
+        shape = sums_shape(len(kinds), 2 if sigmoid else len(classes))
+        super().__init__(tensors, has_mask, classes, most, options, shape)
         self.table_shape = (len(kinds) + 1, self.images * most, self.channels, self.regions)
         bits = [reference.LOSS_BITS if kind == Kind.FOCAL else reference.SHARE_BITS for kind in kinds]
         self.units = torch.tensor([2.0**-one for one in bits], dtype=torch.float64, device=self.device)
         certain = [kind in (Kind.COUNT, Kind.PIXELS) for kind in kinds]  # whatever the logits are
         self.certain = torch.tensor(certain, device=self.device).view(-1, 1, 1, 1)
-        numbers = (*self.numbers(self.programs, 0, 1, 2, 3), most, self.per_plane)
-        self.launch = Launch(cell_tiles, self.rows * self.programs, SUMS_SHAPE.warps, numbers, self.constants)
+        walk = walk_of(tensors[0], self.pixels, self.rows, shape, self.processors)
+        described = {
+            "IMAGE_KINDS": tuple(int(kind) for kind, _ in image_fields),
+            "IMAGE_PARAMETERS": tuple(float(parameter) for _, parameter in image_fields),
+            "IMAGE_STARTS": starts_of(image_fields, self.classes),
+            "BITS": walk.bits,
+            "VECTOR": shape.vector,
+            **self.ends(shape.block, walk.programs),
+            "EVEN": walk.even,
+        }
+        constants = self.constants | described
+        ordered = {name: constants[name] for name in cell_tiles.arg_names if name in constants}
+        numbers = (*self.numbers(walk.programs, 0, 1, 2, 3), most, self.per_plane, *walk[:3])
+        nvidia = self.device.type == "cuda" and torch.version.hip is None
+        limit = {"maxnreg": REGISTERS} if nvidia else {}  # more would leave some programs to a second round
+        self.launch = Launch(cell_tiles, self.rows * walk.programs, shape.warps, numbers, ordered, **limit)
+        self.image_fields = image_fields
+        if image_fields:
+            places = tuple(range(len(image_fields)))
+            self.set_second_stage(described["IMAGE_KINDS"], places, walk.programs)
         self.tensors = []
 
-    def fill(
-        self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor, *, stream: int | None = None
-    ) -> Tensor:
-        """The sums as integers, see :func:`cell_tiles`."""
+    def compilations(
+        self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor, record: Tensor
+    ) -> list[Callable[[], None]]:
+        """What there is to compile, for threads that do it side by side."""
+        table = torch.empty(1, dtype=torch.int64, device=self.device)
+        some = torch.empty(1, dtype=self.dtype, device=self.device)
+        kept = logits if mask is None else mask
+        return [
+            partial(self.launch.compile, logits, target, kept, maps, table, some),
+            partial(self.add_programs.compile, some, some, record, target),
+        ]
+
+    def both(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        mask: Tensor | None,
+        maps: Tensor,
+        record: Tensor,
+        *,
+        stream: int | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The sums of images, and those of cells as integers, see :func:`cell_tiles`."""
         table = torch.zeros(self.table_shape, dtype=torch.int64, device=self.device)
-        self.launch(logits, target, logits if mask is None else mask, maps, table, stream=stream)
-        return table
+        workspace = torch.empty(self.workspace_size, dtype=self.dtype, device=self.device)
+        self.launch(logits, target, logits if mask is None else mask, maps, table, workspace, stream=stream)
+        return self.second_stage(workspace, record, target, stream), table
 
     def __call__(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> Tensor:
-        return self.as_floats(self.fill(logits, target, mask, maps))
+        table = torch.zeros(self.table_shape, dtype=torch.int64, device=self.device)
+        self.launch(logits, target, logits if mask is None else mask, maps, table, logits)
+        return self.as_floats(table)
 
     def as_floats(self, table: Tensor) -> Tensor:
         """The sums as numbers, NaN where a pixel's probabilities are."""
@@ -135,10 +179,14 @@ class GradientCall(CellCall):
             described[prefix + "PARAMETERS"] = tuple(float(parameter) for _, parameter, _ in some)
             described[prefix + "GROUPS"] = tuple(temperatures.index(one) if one else -1 for one in own)
             described[prefix + "TERMS"] = tuple(term for _, _, term in some)
-        constants = self.constants | described | {"TEMPERATURES": temperatures, "WRITES": writes}
+        programs = programs_per_row(self.pixels, self.rows, GRADIENT_SHAPE, self.processors, 1)
+        maps = self.maps_classes
+        places = (0, 1) if self.sigmoid else [maps.index(k) if k in maps else -1 for k in range(self.channels)]
+        described |= {"TEMPERATURES": temperatures, "PLACES": tuple(places)}
+        constants = self.constants | self.ends(GRADIENT_SHAPE.block, programs) | described | {"WRITES": writes}
         ordered = {name: constants[name] for name in cell_gradient_tiles.arg_names if name in constants}
-        numbers = (*self.numbers(self.programs, 0, 1, 2, 3, 4), most, self.per_plane)
-        self.launch = Launch(cell_gradient_tiles, self.rows * self.programs, GRADIENT_SHAPE.warps, numbers, ordered)
+        numbers = (*self.numbers(programs, 0, 1, 2, 3, 4), most, self.per_plane)
+        self.launch = Launch(cell_gradient_tiles, self.rows * programs, GRADIENT_SHAPE.warps, numbers, ordered)
         self.tensors = []
 
     def __call__(
