@@ -29,16 +29,16 @@ def main() -> None:
     backward = BackwardCall(logits, target, None, logits, None, False, fields, formula.planes)
     floats, doubles, labels = "*fp32", "*fp64", "*i64"
     weights = [doubles] * len(formula.inputs)
-    print("sums", binary_size(forward.partial_sums, [floats, labels, floats, floats, floats]))
+    print("sums", binary_size(forward.partial_sums, [floats, labels, floats, floats]))
     print("finish", binary_size(forward.add_programs, [floats, floats, labels, labels]))
     print("formula", binary_size(formula.launch(2), [*[floats] * 6, doubles, *weights]))
     print("gradient", binary_size(backward.gradient_tiles, [floats, floats, floats, labels, floats, floats]))
     small = torch.zeros(2, classes, 2, 2)
     forward = ForwardCall(small, target, None, None, False, fields, "linear")
     upsampled = UpsampledBackwardCall(small, target, None, small, None, False, fields, formula.planes, "linear")
-    table = "*i32"
-    print("upsampled-sums", binary_size(forward.partial_sums, [floats, labels, floats, floats, table]))
-    pointers = [floats, floats, floats, labels, floats, floats, table]
+    tables = ["*i32"] * 3
+    print("upsampled-sums", binary_size(forward.partial_sums, [floats, labels, floats, floats, *tables]))
+    pointers = [floats, floats, floats, labels, floats, floats, *tables]
     print("upsampled-gradient", binary_size(upsampled.gradient_cells, pointers))
     by_words(fields, formula.planes, target.to(torch.uint8))
 
@@ -57,7 +57,7 @@ def by_words(fields, planes, target) -> None:
         own = floats if dtype == torch.float32 else halves
         forward = ForwardCall(logits, target, None, 255, False, fields)
         assert forward.partial_sums.kernel is word_sums
-        print(f"{name}-sums", binary_size(forward.partial_sums, [own, labels, own, floats, own]))
+        print(f"{name}-sums", binary_size(forward.partial_sums, [own, labels, own, floats]))
         if "chunks" not in name:
             backward = BackwardCall(logits, target, None, logits, 255, False, fields, planes)
             assert backward.gradient_tiles.kernel is word_gradient

@@ -7,8 +7,8 @@ from kernel_device import DEVICE
 from sampling import sample
 
 from sizewise.stats.kernels import label_errors, passes
+from sizewise.stats.kernels.axis_pieces import pieces_of
 from sizewise.stats.kernels.backend import MOST_COLUMNS, covers
-from sizewise.stats.kernels.upsampled_call import cells_in
 from sizewise.stats.upsampling import Axis
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, in the interpreter
@@ -83,10 +83,26 @@ def test_a_ratio_beyond_the_columns_of_a_program_is_left_to_the_reference():
 
 @pytest.mark.parametrize("corners", [False, True])
 @pytest.mark.parametrize(("cells", "pixels"), [(7, 7), (5, 20), (9, 31), (64, 500), (1, 12)])
-def test_the_columns_of_a_program_cover_what_touches_its_cells(cells, pixels, corners):
+def test_pieces_cover_each_pixel_once_and_a_block_of_them_what_touches_its_cells(cells, pixels, corners):
     axis = Axis(cells, pixels, corners)
-    columns = max(32, 1 << (axis.widest(1) - 1).bit_length())
-    together = cells_in(axis, columns)
+    pieces = pieces_of(cells, pixels, corners, 4)
+    covered = [range(*both) for both in zip(pieces.begin.tolist(), pieces.end.tolist(), strict=True)]
+    assert [pixel for piece in covered for pixel in piece] == list(range(pixels))
+    for place, piece in enumerate(covered):
+        assert len(piece) <= pieces.longest
+        assert {int(axis.first[pixel]) for pixel in piece} == {int(pieces.first[place])}
+        assert {int(axis.second[pixel]) for pixel in piece} == {int(pieces.second[place])}
+    lanes = max(32, pieces.most_around_one())
+    together = pieces.cells_in(lanes)
     for first in range(0, cells, together):
         around = axis.touching(slice(first, min(first + together, cells)))
-        assert around.stop - around.start <= columns
+        block = range(pieces.starts[max(0, first - 1)], pieces.starts[min(first + together, cells)])
+        assert len(block) <= lanes
+        assert covered[block[0]][0] == around.start
+        assert covered[block[-1]][-1] == around.stop - 1
+
+
+def test_the_length_of_pieces_is_the_one_that_fits():
+    assert pieces_of(128, 512, False, 4).longest == 4
+    assert pieces_of(100, 300, False, 4).longest == 2  # a pixel on a cell, and two between
+    assert pieces_of(128, 768, False, 4).longest == 3

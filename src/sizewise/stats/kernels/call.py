@@ -23,11 +23,10 @@ from sizewise.stats.kernels.field_order import (
 from sizewise.stats.kernels.finish import add_programs
 from sizewise.stats.kernels.forward import partial_sums
 from sizewise.stats.kernels.launch import Launch, label_type, programs_per_row
-from sizewise.stats.kernels.layout import MAX_AXES, joint_layout, padded, plain_layout, reach
+from sizewise.stats.kernels.layout import joint_layout, padded, plain_layout, reach
+from sizewise.stats.kernels.piece_calls import sums_launch
 from sizewise.stats.kernels.shapes import Shape, WordShape, backward_shape, forward_shape, power_of_two
-from sizewise.stats.kernels.upsampling_table import table_of
 from sizewise.stats.reference import compute_dtype
-from sizewise.stats.upsampling import CORNERS
 
 # Without a GPU the kernels run in Triton's interpreter; two processors make it use several programs.
 INTERPRETED_PROCESSORS = 2
@@ -152,23 +151,27 @@ class ForwardCall(Call):
     ) -> None:
         tensors = [logits, target, logits if mask is None else mask]
         super().__init__(tensors, mask is not None, ignore_index, sigmoid, fields, upsample)
-        self.table = None if upsample is None else table_of(logits, target, upsample)
         takes_labels = upsample is None and not target.dtype.is_floating_point
         words = word_calls.sums_shape(self, takes_labels)
         shape = words or forward_shape(self.classes, self.classes_last, self.itemsize)
-        programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
         order: Grouped | Sorted
+        self.tables: list[Tensor] = []
+        if upsample is None:
+            programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
+        else:
+            order = group_fields(fields)
+            self.partial_sums, self.tables, programs = sums_launch(self, *tensors, fields, order, upsample)
         if words is not None:
             order = group_fields(fields)
             self.partial_sums = word_calls.sums_launch(self, words, order, programs)
-        else:
+        elif upsample is None:
             chunks = -(-self.classes // shape.chunk)
             order = sort_fields(fields, chunks, shape.chunk == 1 and not target.dtype.is_floating_point)
-            self.partial_sums = self._tiles_launch(shape, order, programs, upsample)
+            self.partial_sums = self._tiles_launch(shape, order, programs)
         self.set_second_stage(order.kinds, order.places, programs)
         self.tensors = []  # the plan outlives the call, its tensors must not
 
-    def _tiles_launch(self, shape: Shape | WordShape, order: Sorted, programs: int, upsample: str | None) -> Launch:
+    def _tiles_launch(self, shape: Shape | WordShape, order: Sorted, programs: int) -> Launch:
         constants = {
             "KINDS": order.kinds,
             "PARAMETERS": order.parameters,
@@ -179,13 +182,10 @@ class ForwardCall(Call):
             "CHUNK": shape.chunk,
             "BLOCK": shape.block,
             "VECTOR": shape.vector,
-            "UPSAMPLED": upsample is not None,
-            "CORNERS": upsample == CORNERS,
             **self.flags,
             **self.ends(shape.block, programs),
         }
-        depth = self.layout.sizes[0] if len(self.layout.sizes) == MAX_AXES else 1
-        numbers = (*self.numbers(programs, 0, 1, 2), depth)
+        numbers = self.numbers(programs, 0, 1, 2)
         return Launch(partial_sums, self.rows * programs, shape.warps, numbers, constants)
 
     def compilations(
@@ -193,10 +193,9 @@ class ForwardCall(Call):
     ) -> list[Callable[[], None]]:
         """What there is to compile, for threads that do it side by side."""
         some = torch.empty(1, dtype=self.dtype, device=self.device)
-        table = logits if self.table is None else self.table
         kept = logits if mask is None else mask
         return [
-            partial(self.partial_sums.compile, logits, target, kept, some, table),
+            partial(self.partial_sums.compile, logits, target, kept, some, *self.tables),
             partial(self.add_programs.compile, some, some, record, target),
         ]
 
@@ -204,8 +203,7 @@ class ForwardCall(Call):
         self, logits: Tensor, target: Tensor, mask: Tensor | None, record: Tensor, *, stream: int | None = None
     ) -> Tensor:
         workspace = torch.empty(self.workspace_size, dtype=self.dtype, device=self.device)
-        table = logits if self.table is None else self.table
-        self.partial_sums(logits, target, logits if mask is None else mask, workspace, table, stream=stream)
+        self.partial_sums(logits, target, logits if mask is None else mask, workspace, *self.tables, stream=stream)
         return self.second_stage(workspace, record, target, stream)
 
 

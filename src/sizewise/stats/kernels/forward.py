@@ -8,7 +8,6 @@
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.interpolation import corners_of, interpolated_classes
 from sizewise.stats.kernels.tile import (
     COUNT,
     FOCAL,
@@ -96,7 +95,6 @@ def partial_sums(
     target,
     mask,
     workspace,
-    table,
     pixels,
     programs,
     channels,
@@ -119,7 +117,6 @@ def partial_sums(
     m_outer,
     m_middle,
     m_inner,
-    depth,
     KINDS: tl.constexpr,
     PARAMETERS: tl.constexpr,
     TEMPERATURES: tl.constexpr,
@@ -130,8 +127,6 @@ def partial_sums(
     BLOCK: tl.constexpr,
     VECTOR: tl.constexpr,
     AXES: tl.constexpr,
-    UPSAMPLED: tl.constexpr,
-    CORNERS: tl.constexpr,
     SIGMOID: tl.constexpr,
     SHARES: tl.constexpr,
     HAS_MASK: tl.constexpr,
@@ -148,7 +143,7 @@ def partial_sums(
     and takes the count along, 1 for that count.
 
     The workspace begins with one int64 for each program, 0 or what a bad target value is found by, then holds the
-    partial sums as (fields, rows, K, programs). ``table`` and ``depth`` are for logits that are UPSAMPLED.
+    partial sums as (fields, rows, K, programs).
     """
     program = tl.program_id(0)
     row = program // programs
@@ -174,14 +169,8 @@ def partial_sums(
         pixel = tile * BLOCK + tl.arange(0, BLOCK)[None, :]
         inside = tl.full([1, BLOCK], 1, tl.int1) if EVEN else pixel < pixels
         y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
-        if UPSAMPLED:
-            around = corners_of(
-                pixel, inside, table, width, height, depth, z_outer, z_middle, z_inner, AXES, CORNERS, DTYPE
-            )
-            logit = interpolated_classes(z_start, z_channel, around, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
-        else:
-            z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
-            logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
+        z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
+        logit = load_classes(z_start, z_channel, z_offsets, inside, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
         kept = inside
         if HAS_MASK:
             m_offsets = pixel_offsets(pixel, width, height, m_outer, m_middle, m_inner, AXES)

@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from sizewise.private_apis import direct_launcher, prepare_triton
-from sizewise.stats.kernels.shapes import Shape, WordShape
+from sizewise.stats.kernels.shapes import PieceShape, Shape, WordShape
 
 # One program's count of pixels stays exact in float32.
 MOST_PIXELS_A_PROGRAM = 1 << 23
@@ -63,7 +63,9 @@ class Launch:
         return {**self.constants, "num_warps": self.warps, "enable_fp_fusion": True, **self.options}
 
 
-def programs_per_row(pixels: int, rows: int, shape: Shape | WordShape, processors: int, fewest_tiles: int) -> int:
+def programs_per_row(
+    pixels: int, rows: int, shape: Shape | WordShape | PieceShape, processors: int, fewest_tiles: int
+) -> int:
     """How many programs share a row, so that all are busy and end together."""
     tiles = -(-pixels // shape.block)
     wanted = min(-(-processors * shape.waves // rows), -(-tiles // fewest_tiles))

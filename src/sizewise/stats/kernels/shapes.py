@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import torch
+
 
 class Shape(NamedTuple):
     """CHUNK classes by BLOCK pixels at a time, VECTOR neighbours in a thread; WAVES programs on a multiprocessor."""
@@ -30,6 +32,28 @@ class WordShape(NamedTuple):
     bytes: int
     runs: bool
     gathered: bool
+
+
+class PieceShape(NamedTuple):
+    """How a program of the kernels for upsampled logits goes over its pixels.
+
+    CHUNK classes at a time, a piece of the pixels in each of BLOCK lanes: up to COLUMNS by LINES of them, and no more
+    than PIXELS. WAVES programs are there for each multiprocessor; a thread has at most so many REGISTERS, 0 for any.
+    """
+
+    chunk: int
+    block: int
+    warps: int
+    columns: int
+    lines: int
+    pixels: int
+    waves: int
+    registers: int
+
+    @property
+    def options(self) -> dict[str, int]:
+        """For Triton's compiler; the limit is known to that for NVIDIA's GPUs alone."""
+        return {"maxnreg": self.registers} if self.registers and torch.version.hip is None else {}
 
 
 # Up to here the classes are unrolled, so that none is padding.
@@ -101,19 +125,9 @@ def word_gradient_shape(classes: int, memory: str, itemsize: int, word: int) -> 
     return WordShape(1, 64, 1, 2, 12 if itemsize == 4 else 32, 2 * itemsize, True, True)
 
 
-def cells_shape(classes: int, columns: int, width: int) -> Shape:
-    """For the backward kernel of upsampled logits: a lane for each column of pixels, at least ``columns`` of them.
-
-    A warp's lanes exchange values among themselves, so few classes take one warp; with many each lane holds some of
-    them, since seven values of each class are alive at a time.
-    """
-    chunk = chunk_of(classes, False, writes=True)
-    padded = chunk * ((classes + chunk - 1) // chunk)
-    block = max(power_of_two(columns), min(32 if padded > 8 else 64, power_of_two(width)))
-    warps = max(1, block // 64) if chunk == 1 else 4
-    while warps < 16 and padded * block > 32 * warps * 20 and (chunk > 1 or block > 32 * warps):
-        warps *= 2
-    return Shape(chunk, block, warps, 1, max(1, 24 // warps))
+def piece_shape(classes: int) -> PieceShape:
+    """For both kernels of upsampled logits: a warp, whose threads take what lies between four cells."""
+    return PieceShape(min(4, power_of_two(classes)), 32, 1, 4, 4, 8, 12, 168)
 
 
 def _shape(classes: int, chunk: int, classes_last: bool, itemsize: int, registers: int) -> Shape:

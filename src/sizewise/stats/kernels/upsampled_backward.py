@@ -1,10 +1,10 @@
 """The backward kernel for logits smaller than the target: each program owns cells, and visits the pixels around them.
 
-A program owns a block of cells of the innermost axis, a segment of the middle one, and one cell of the outermost. It
-walks down the pixels' rows with one column to a lane, and adds up each column's gradient for the row of cells above and
-the one below. When it has passed a row of cells, that row's columns meet in its cells: no two programs write to one
-place, so there is nothing to add up in any order but one. The price is that pixels between two programs are visited by
-both.
+A program owns a block of cells of the innermost axis, a segment of the middle one, and one cell of the outermost. A
+lane takes the pixels between two columns of cells, a few rows at a time, adds up what they give to their four corners,
+and the lanes hand over what belongs to their neighbours. The sums are added to the gradient in memory, which starts at
+0: no two programs write to one place, so there is nothing to add up in any order but one. The price is that pixels
+between two programs are visited by both.
 """
 
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
@@ -14,56 +14,69 @@ both.
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.interpolation import interpolated_classes, weight_of, widened
-from sizewise.stats.kernels.pixel_gradient import class_gradient, load_slots, pixel_parts
-from sizewise.stats.kernels.tile import load_classes, row_start, subtract_maximum
+from sizewise.stats.kernels.piece_gradient import (
+    chunk_slots,
+    pixel_factors,
+    share_pull,
+    summed_exponentials,
+    summed_share_pulls,
+)
+from sizewise.stats.kernels.piece_logits import (
+    below,
+    class_corners,
+    columns_of,
+    corners_at,
+    piece_at,
+    pixels_of,
+    reading_weights,
+)
+from sizewise.stats.kernels.piece_targets import class_shares, piece_labels, piece_masks
+from sizewise.stats.kernels.tile import row_start
 
 
 @triton.jit
-def gathered(
-    columns,
-    table,
-    starts,
-    cell,
-    owned,
-    first_column,
-    width,
-    taps,
-    CORNERS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    DTYPE: tl.constexpr,
-):
-    """What each cell gets from the columns around it, for every chunk: (CHUNK, BLOCK) with one cell to a lane."""
+def taps_of(x_table, x_pieces, cell, owned, first_piece, TAPS: tl.constexpr):
+    """The pieces around each cell: which lane has them, and whether the cell is the first or the second of theirs."""
+    starts = x_table + 4 * x_pieces
     begin = tl.load(starts + tl.maximum(cell - 1, 0), mask=owned, other=0)
     end = tl.load(starts + cell + 1, mask=owned, other=0)
-    totals = ()
-    for c in tl.static_range(len(columns)):
-        totals = totals + (tl.zeros_like(columns[c]),)
-    for tap in range(taps):
-        x = begin + tap
-        there = owned & (x < end)
-        first = tl.load(table + x, mask=there, other=0)
-        share = weight_of(tl.load(table + width + x, mask=there, other=0), tl.full([], width, tl.int32), CORNERS, DTYPE)
-        share = tl.where(first == cell, 1.0 - share, share)
-        share = tl.where(there, share, 0.0)
-        lane = tl.where(there, x - first_column, 0).to(tl.int32)
-        added = ()
-        for c in tl.static_range(len(columns)):
-            value = tl.gather(columns[c], tl.broadcast_to(lane, columns[c].shape), 1)
-            added = added + (tl.where(share > 0, totals[c] + share * value, totals[c]),)
-        totals = added
-    return totals
+    lanes = ()
+    firsts = ()
+    seconds = ()
+    for tap in tl.static_range(TAPS):
+        piece = begin + tap
+        there = owned & (piece < end)
+        first = tl.load(x_table + 2 * x_pieces + piece, mask=there, other=-1)
+        second = tl.load(x_table + 3 * x_pieces + piece, mask=there, other=-1)
+        lanes = lanes + (tl.where(there, piece - first_piece, 0),)
+        firsts = firsts + (there & (first == cell),)
+        seconds = seconds + (there & (second == cell) & (first != cell),)
+    return lanes, firsts, seconds
 
 
 @triton.jit
-def gradient_cells(
+def gathered(left, right, taps):
+    """What each cell gets from the pieces around it, (CHUNK, LANES) with one cell to a lane."""
+    lanes, firsts, seconds = taps
+    total = tl.zeros_like(left)
+    for tap in tl.static_range(len(lanes)):
+        lane = tl.broadcast_to(lanes[tap], left.shape)
+        total = tl.where(firsts[tap], total + tl.gather(left, lane, 1), total)
+        total = tl.where(seconds[tap], total + tl.gather(right, lane, 1), total)
+    return total
+
+
+@triton.jit
+def gradient_of_pieces(
     coefficients,
     upstream,
     logits,
     target,
     mask,
     gradient,
-    table,
+    x_table,
+    y_table,
+    d_table,
     channels,
     rows,
     ignore,
@@ -73,11 +86,13 @@ def gradient_cells(
     small_width,
     small_height,
     small_depth,
+    x_pieces,
+    y_pieces,
+    d_pieces,
     cells,
     blocks,
     segment,
     segments,
-    taps,
     z_image,
     z_channel,
     z_outer,
@@ -105,9 +120,13 @@ def gradient_cells(
     KEPT_SIZES: tl.constexpr,
     SLOTS: tl.constexpr,
     TERMS: tl.constexpr,
+    BESIDE: tl.constexpr,
+    TAPS: tl.constexpr,
     K: tl.constexpr,
     CHUNK: tl.constexpr,
-    BLOCK: tl.constexpr,
+    LANES: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    LINES: tl.constexpr,
     AXES: tl.constexpr,
     CORNERS: tl.constexpr,
     SIGMOID: tl.constexpr,
@@ -120,8 +139,8 @@ def gradient_cells(
 ):
     """``cells`` of the innermost axis and ``segment`` of the middle one belong to each program.
 
-    There are ``blocks`` and ``segments`` of them. The other arguments are those of the kernel for logits of the
-    target's size.
+    There are ``blocks`` and ``segments`` of them. A lane's piece has COLUMNS by LINES pixels, and at most TAPS pieces
+    touch a cell of the innermost axis.
     """
     program = tl.program_id(0)
     block = program % blocks
@@ -134,131 +153,216 @@ def gradient_cells(
     y_start = row_start(target, row, y_image, y_channel, channels, SIGMOID)
     m_start = row_start(mask, row, m_image, m_channel, channels, SIGMOID)
     g_start = row_start(gradient, row, g_image, g_channel, channels, SIGMOID)
-    per_class = tl.full([], g_channel, tl.int64)
-    CHUNKS: tl.constexpr = (K + CHUNK - 1) // CHUNK
-    FIRST: tl.constexpr = 1 if SIGMOID else 0  # of the classes that have a gradient of their own
-    SELECT: tl.constexpr = HAS_MASK or HAS_IGNORE
-    parts = load_slots(coefficients, row, rows, KINDS, TEMPERATURES, SLOTS, TERMS, K, CHUNK)
+    g_start += tl.full([], own_depth, tl.int64) * g_outer
+    T: tl.constexpr = len(TEMPERATURES)
     factor_on_all = tl.load(upstream)
-
-    rows_table = table + 2 * width
-    depth_table = rows_table + 2 * height
-    starts = depth_table + 2 * depth
-    row_starts = starts + small_width + 1
-    depth_starts = row_starts + small_height + 1
+    x_rests = x_table + 4 * x_pieces + small_width + 1
+    y_rests = y_table + 4 * y_pieces + small_height + 1
+    d_rests = d_table + 4 * d_pieces + small_depth + 1
 
     first_cell = block * cells
-    first_column = tl.load(starts + tl.maximum(first_cell - 1, 0))
-    last_column = tl.load(starts + tl.minimum(first_cell + cells, small_width))
-    x = first_column + tl.arange(0, BLOCK)[None, :]
-    inside = x < last_column
-    x_first = tl.load(table + x, mask=inside, other=0)
-    x_rest = tl.load(table + width + x, mask=inside, other=0)
-    x_share = weight_of(x_rest, tl.full([], width, tl.int32), CORNERS, DTYPE)
-    base_places = (tl.zeros_like(x_first).to(tl.int64),)
-    base_weights = (tl.full(x_first.shape, 1.0, DTYPE),)
-    base_touched = (inside,)
-    base = widened(base_places, base_weights, base_touched, x_first, x_rest, x_share, z_inner)
-
-    lane = tl.arange(0, BLOCK)[None, :]
+    first_piece = tl.load(x_table + 4 * x_pieces + tl.maximum(first_cell - 1, 0))
+    last_piece = tl.load(x_table + 4 * x_pieces + tl.minimum(first_cell + cells, small_width))
+    lane = tl.arange(0, LANES)[None, :]
+    inside = first_piece + lane < last_piece
+    piece = tl.minimum(first_piece + lane, last_piece - 1)
+    x_begin, x_end, x_first, x_second = piece_at(x_table, x_pieces, piece)
+    xs, x_there, x_shares = pixels_of(x_rests, x_begin, x_end, width, COLUMNS, CORNERS, DTYPE)
+    near, far = reading_weights(x_shares)
     cell = first_cell + lane
     owned = (lane < cells) & (cell < small_width)
+    taps = taps_of(x_table, x_pieces, cell, owned, first_piece, TAPS)
+    g_offsets = cell.to(tl.int64) * g_inner
 
     first_row = part * segment
     last_row = tl.minimum(first_row + segment, small_height)
-    first_plane = tl.load(depth_starts + tl.maximum(own_depth - 1, 0))
-    last_plane = tl.load(depth_starts + own_depth + 1)
-
-    above = ()
-    for _c in tl.static_range(FIRST, CHUNKS):
-        above = above + (tl.zeros([CHUNK, BLOCK], DTYPE),)
-    for i in range(tl.maximum(first_row - 1, 0), last_row):
-        below = ()
-        for _c in tl.static_range(FIRST, CHUNKS):
-            below = below + (tl.zeros([CHUNK, BLOCK], DTYPE),)
-        next_row = tl.minimum(i + 1, small_height - 1)
-        first_pixel = tl.load(row_starts + i)
-        last_pixel = tl.load(row_starts + i + 1)
-        for plane in range(first_plane, last_plane):
-            around = base
-            plane_share = 1.0
-            if AXES > 2:
-                plane_first = tl.load(depth_table + plane)
-                plane_rest = tl.load(depth_table + depth + plane)
-                behind = weight_of(plane_rest, tl.full([], depth, tl.int32), CORNERS, DTYPE)
-                plane_share = tl.where(plane_first == own_depth, 1.0 - behind, behind)
-                each = plane_rest + tl.zeros_like(x_rest)
-                around = widened(base[0], base[1], base[2], plane_first, each, behind, z_outer)
-            top = z_start + tl.full([], i, tl.int64) * z_middle
-            bottom = z_start + tl.full([], next_row, tl.int64) * z_middle
-            upper = interpolated_classes(top, z_channel, around, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
-            lower = interpolated_classes(bottom, z_channel, around, -float("inf"), K, CHUNK, SIGMOID, DTYPE)
-            for y in range(first_pixel, last_pixel):
-                y_rest = tl.load(rows_table + height + y)
-                y_share = weight_of(y_rest, tl.full([], height, tl.int32), CORNERS, DTYPE)
-                logit = ()
-                for c in tl.static_range(CHUNKS):
-                    between = upper[c] * (1.0 - y_share) + lower[c] * y_share
-                    logit = logit + (tl.where(y_rest > 0, between, upper[c]),)
-                y_line = tl.full([], plane, tl.int64) * y_outer + tl.full([], y, tl.int64) * y_middle
-                kept = inside
-                if HAS_MASK:
-                    m_line = tl.full([], plane, tl.int64) * m_outer + tl.full([], y, tl.int64) * m_middle
-                    kept = inside & (tl.load(m_start + m_line + x * m_inner, mask=inside, other=0) != 0)
+    y_starts = y_table + 4 * y_pieces
+    d_starts = d_table + 4 * d_pieces
+    first_line = tl.load(y_starts + tl.maximum(first_row - 1, 0))
+    last_line = tl.load(y_starts + last_row)
+    first_plane = tl.load(d_starts + tl.maximum(own_depth - 1, 0))
+    last_plane = tl.load(d_starts + own_depth + 1)
+    lines = last_line - first_line
+    for step in range((last_plane - first_plane) * lines):
+        y_begin, y_end, y_first, y_second = piece_at(y_table, y_pieces, first_line + step % lines)
+        plane, _end, d_first, d_second = piece_at(d_table, d_pieces, first_plane + step // lines)
+        own_first = y_first >= first_row
+        own_second = (y_second != y_first) & (y_second < last_row)
+        if (own_first | own_second) & ((d_first == own_depth) | (d_second == own_depth)):
+            ys, y_there, y_shares = pixels_of(y_rests, y_begin, y_end, height, LINES, CORNERS, DTYPE)
+            _places, _there, d_shares = pixels_of(d_rests, plane, plane + 1, depth, 1, CORNERS, DTYPE)
+            up, down = reading_weights(y_shares)
+            front, back = reading_weights(d_shares)
+            d_weights = (front[0], back[0])
+            plane_share = tl.where(d_first == own_depth, 1.0 - d_shares[0], d_shares[0])
+            corners = corners_at(
+                x_first, x_second, y_first, y_second, d_first, d_second, z_outer, z_middle, z_inner, AXES
+            )
+            kept = piece_masks(m_start, inside, xs, x_there, ys, y_there, plane, m_outer, m_middle, m_inner, HAS_MASK)
+            if SHARES:
+                labels = kept  # there are none
                 valid = kept
-                if SHARES:
-                    share = load_classes(
-                        y_start + y_line, y_channel, x * y_inner, inside, 0.0, K, CHUNK, SIGMOID, DTYPE
-                    )
-                    if SIGMOID:
-                        share = (1.0 - share[1], share[1])
-                    chosen = ()
-                    for c in tl.static_range(CHUNKS):
-                        chosen = chosen + (tl.where(valid, share[c], 0.0),)
-                    wanted = chosen
-                else:
-                    label = tl.load(y_start + y_line + x * y_inner, mask=inside, other=0).to(LABEL)
-                    if HAS_IGNORE:
-                        valid = kept & (label != ignore)
-                    wanted = tl.where(valid & (label >= 0) & (label < K), label, -1).to(tl.int32)
-                entering = kept if UNLABELLED else valid
-                shifted = subtract_maximum(logit, entering, CHUNK, SELECT)
-                found = pixel_parts(
-                    shifted,
-                    wanted,
-                    kept,
+            else:
+                labels, valid, _odd = piece_labels(
+                    y_start, kept, xs, ys, plane, ignore, y_outer, y_middle, y_inner, K, HAS_IGNORE, LABEL
+                )
+            entering = kept if UNLABELLED else valid
+            weights = (near, far, up, down, d_weights)
+            highs, totals, products, kept_products = summed_exponentials(
+                z_start,
+                z_channel,
+                corners,
+                weights,
+                entering,
+                labels,
+                coefficients,
+                row,
+                rows,
+                KINDS,
+                TEMPERATURES,
+                SIZES,
+                KEPT_SIZES,
+                SLOTS,
+                TERMS,
+                BESIDE,
+                K,
+                CHUNK,
+                LANES,
+                AXES,
+                SIGMOID,
+                SHARES,
+                DTYPE,
+            )
+            places = ()
+            for i in tl.static_range(LINES * COLUMNS):
+                y_line = plane.to(tl.int64) * y_outer + ys[i // COLUMNS].to(tl.int64) * y_middle
+                places = places + (y_line + xs[i % COLUMNS].to(tl.int64) * y_inner,)
+            pulled = ()
+            if SHARES and len(KINDS) > 0:
+                pulled = summed_share_pulls(
+                    z_start,
+                    z_channel,
+                    y_start,
+                    y_channel,
+                    places,
+                    corners,
+                    weights,
+                    entering,
                     valid,
-                    parts,
-                    factor_on_all,
+                    highs,
+                    totals,
+                    coefficients,
+                    row,
+                    rows,
                     KINDS,
                     GAMMAS,
-                    TEMPERATURES,
-                    SIZES,
-                    KEPT_SIZES,
+                    T,
+                    SLOTS,
+                    TERMS,
+                    K,
                     CHUNK,
-                    SHARES,
+                    LANES,
+                    AXES,
+                    SIGMOID,
+                    DTYPE,
                 )
-                up = (1.0 - y_share) * plane_share
-                down = y_share * plane_share
-                new_above = ()
-                new_below = ()
-                for c in tl.static_range(FIRST, CHUNKS):
-                    value = class_gradient(found, wanted, entering, parts, c, SIZES, KEPT_SIZES, CHUNK, SHARES, SELECT)
-                    new_above = new_above + (above[c - FIRST] + up * value,)
-                    new_below = new_below + (below[c - FIRST] + down * value,)
-                above = new_above
-                below = new_below
-        if i >= first_row:
-            totals = gathered(above, table, starts, cell, owned, first_column, width, taps, CORNERS, BLOCK, DTYPE)
-            g_line = g_start + tl.full([], own_depth, tl.int64) * g_outer + tl.full([], i, tl.int64) * g_middle
-            g_offsets = cell.to(tl.int64) * g_inner
-            for c in tl.static_range(FIRST, CHUNKS):
-                value = totals[c - FIRST].to(gradient.dtype.element_ty)
+            factors, scales, kept_scales, pulls = pixel_factors(
+                z_start,
+                z_channel,
+                corners,
+                weights,
+                entering,
+                kept,
+                valid,
+                labels,
+                highs,
+                totals,
+                products,
+                kept_products,
+                pulled,
+                factor_on_all,
+                coefficients,
+                row,
+                rows,
+                KINDS,
+                GAMMAS,
+                TEMPERATURES,
+                SIZES,
+                KEPT_SIZES,
+                SLOTS,
+                TERMS,
+                BESIDE,
+                K,
+                AXES,
+                SIGMOID,
+                SHARES,
+                DTYPE,
+            )
+            g_first = g_start + (tl.full([], y_first, tl.int64) * g_middle + g_offsets)
+            g_second = g_start + (tl.full([], y_second, tl.int64) * g_middle + g_offsets)
+            for start in range(0, K, CHUNK):
+                classes = start + tl.arange(0, CHUNK)[:, None]
                 if SIGMOID:
-                    tl.store(g_line + g_offsets, value, mask=owned)
-                elif CHUNK == 1:
-                    tl.store(g_line + c * per_class + g_offsets, value, mask=owned)
+                    written = owned & (classes == 1)
+                    g_class = classes.to(tl.int64) * 0
                 else:
-                    classes = c * CHUNK + tl.arange(0, CHUNK)[:, None]
-                    tl.store(g_line + classes * per_class + g_offsets, value, mask=owned & (classes < K))
-        above = below
+                    written = owned & (classes < K)
+                    g_class = classes * tl.full([], g_channel, tl.int64)
+                into_first = written & (y_first + 0 * cell >= first_row)
+                into_second = written & (y_second + 0 * cell < last_row) & (y_second + 0 * cell > y_first)
+                before_first = tl.load(g_first + g_class, mask=into_first, other=0.0)
+                before_second = tl.load(g_second + g_class, mask=into_second, other=0.0)
+                sizes, kept_sizes, label_parts = chunk_slots(
+                    coefficients, row, rows, classes, KINDS, SIZES, KEPT_SIZES, SLOTS, TERMS, K, SHARES
+                )
+                found = class_corners(z_start, z_channel, classes, corners, d_weights, K, SIGMOID, AXES, DTYPE)
+                upper, lower = columns_of(found, near, far)
+                up_left = tl.zeros([CHUNK, LANES], DTYPE)
+                up_right = tl.zeros([CHUNK, LANES], DTYPE)
+                down_left = tl.zeros([CHUNK, LANES], DTYPE)
+                down_right = tl.zeros([CHUNK, LANES], DTYPE)
+                for x in tl.static_range(COLUMNS):
+                    column_up = tl.zeros([CHUNK, LANES], DTYPE)
+                    column_down = tl.zeros([CHUNK, LANES], DTYPE)
+                    for y in tl.static_range(LINES):
+                        logit = tl.where(entering[y * COLUMNS + x], upper[x] * up[y] + lower[x] * down[y], 0.0)
+                        shifted = below(logit, highs[y * COLUMNS + x])
+                        value = tl.zeros([CHUNK, LANES], DTYPE)
+                        for t in tl.static_range(T):
+                            factor = factors[(y * COLUMNS + x) * T + t]
+                            if SIZES[t] == 1:
+                                factor = factor + scales[(y * COLUMNS + x) * T + t] * sizes[t]
+                            if KEPT_SIZES[t] == 1:
+                                factor = factor + kept_scales[(y * COLUMNS + x) * T + t] * kept_sizes[t]
+                            value += tl.exp2(shifted * TEMPERATURES[t]) * factor
+                        if len(KINDS) > 0:
+                            if SHARES:
+                                share = class_shares(
+                                    y_start,
+                                    y_channel,
+                                    classes,
+                                    places[y * COLUMNS + x],
+                                    valid[y * COLUMNS + x],
+                                    K,
+                                    SIGMOID,
+                                    DTYPE,
+                                )
+                                value -= factor_on_all * share_pull(
+                                    share, label_parts, shifted, totals[(y * COLUMNS + x) * T], KINDS, GAMMAS
+                                )
+                            else:
+                                value = tl.where(
+                                    labels[y * COLUMNS + x] == classes, value - pulls[y * COLUMNS + x], value
+                                )
+                        value = tl.where(entering[y * COLUMNS + x], value, 0.0)
+                        column_up += value * (1.0 - y_shares[y])
+                        column_down += value * y_shares[y]
+                    up_left += column_up * (1.0 - x_shares[x])
+                    up_right += column_up * x_shares[x]
+                    down_left += column_down * (1.0 - x_shares[x])
+                    down_right += column_down * x_shares[x]
+                first = gathered(up_left, up_right, taps)
+                second = gathered(down_left, down_right, taps)
+                tl.store(g_first + g_class, before_first + first * plane_share, mask=into_first)
+                tl.store(g_second + g_class, before_second + second * plane_share, mask=into_second)
+            tl.debug_barrier()  # the next rows read what these wrote

@@ -20,7 +20,6 @@ def word_sums(
     target,
     mask,
     workspace,
-    table,
     pixels,
     programs,
     channels,
@@ -64,7 +63,7 @@ def word_sums(
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """As :func:`sizewise.stats.kernels.forward.partial_sums`, with the same workspace; no ``table`` is looked at.
+    """As :func:`sizewise.stats.kernels.forward.partial_sums`, with the same workspace.
 
     The fields come in groups of one softmax, see :class:`sizewise.stats.kernels.field_order.Grouped`. Of a tile of
     BLOCK pixels a thread holds VECTOR neighbours, in words of so many BYTES, or one by one if that is 0. GATHERED: the

@@ -1,0 +1,320 @@
+"""What the gradient at each pixel of a piece is made of, before the classes are gone through one last time.
+
+The mathematics is that of :func:`sizewise.stats.kernels.pixel_gradient.pixel_parts`, with the classes in a loop.
+"""
+
+# Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
+# its own return.
+# mypy: ignore-errors
+
+import triton
+import triton.language as tl
+
+from sizewise.stats.kernels.arithmetic import LN_2, inverse_of, log2_of
+from sizewise.stats.kernels.piece_logits import (
+    LOWEST,
+    below,
+    class_corners,
+    columns_of,
+    label_logit,
+    raised,
+    shrunk,
+)
+from sizewise.stats.kernels.piece_targets import class_shares
+from sizewise.stats.kernels.pixel_gradient import focal_slope
+from sizewise.stats.kernels.pixel_values import gather_slots
+from sizewise.stats.kernels.tile import OVERLAP
+
+
+@triton.jit
+def chunk_slot(
+    coefficients, row, rows, classes, SLOT: tl.constexpr, SLOTS: tl.constexpr, TERMS: tl.constexpr, K: tl.constexpr
+):
+    """∂L/∂field of a chunk of classes, (CHUNK, 1): the sum over the field's planes of ∂L/∂term · ∂term/∂field."""
+    own = coefficients + row.to(tl.int64) * K
+    per_plane = tl.full([], rows, tl.int64) * K
+    factors = coefficients + len(SLOTS) * per_plane
+    value = tl.zeros(classes.shape, coefficients.dtype.element_ty)
+    for p in tl.static_range(len(SLOTS)):
+        if SLOTS[p] == SLOT:
+            one = tl.load(own + (p * per_plane + classes), mask=classes < K, other=0.0)
+            value += one * tl.load(factors + TERMS[p])
+    return value
+
+
+@triton.jit
+def chunk_slots(
+    coefficients,
+    row,
+    rows,
+    classes,
+    KINDS: tl.constexpr,
+    SIZES: tl.constexpr,
+    KEPT_SIZES: tl.constexpr,
+    SLOTS: tl.constexpr,
+    TERMS: tl.constexpr,
+    K: tl.constexpr,
+    SHARES: tl.constexpr,
+):
+    """Those of the sizes, of the sizes over kept pixels, and with SHARES of the label's fields; 0 for what is not."""
+    T: tl.constexpr = len(SIZES)
+    sizes = ()
+    kept_sizes = ()
+    labels = ()
+    for t in tl.static_range(T):
+        if SIZES[t] == 1:
+            sizes = sizes + (chunk_slot(coefficients, row, rows, classes, len(KINDS) + t, SLOTS, TERMS, K),)
+        else:
+            sizes = sizes + (0.0,)
+        if KEPT_SIZES[t] == 1:
+            kept_sizes = kept_sizes + (
+                chunk_slot(coefficients, row, rows, classes, len(KINDS) + T + t, SLOTS, TERMS, K),
+            )
+        else:
+            kept_sizes = kept_sizes + (0.0,)
+    if SHARES:
+        for f in tl.static_range(len(KINDS)):
+            labels = labels + (chunk_slot(coefficients, row, rows, classes, f, SLOTS, TERMS, K),)
+    return sizes, kept_sizes, labels
+
+
+@triton.jit
+def summed_exponentials(
+    z_start,
+    z_channel,
+    corners,
+    weights,
+    entering,
+    labels,
+    coefficients,
+    row,
+    rows,
+    KINDS: tl.constexpr,
+    TEMPERATURES: tl.constexpr,
+    SIZES: tl.constexpr,
+    KEPT_SIZES: tl.constexpr,
+    SLOTS: tl.constexpr,
+    TERMS: tl.constexpr,
+    BESIDE: tl.constexpr,
+    K: tl.constexpr,
+    CHUNK: tl.constexpr,
+    LANES: tl.constexpr,
+    AXES: tl.constexpr,
+    SIGMOID: tl.constexpr,
+    SHARES: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """For each pixel the maximum, and for each τ Σe, Σ c e and the same over kept pixels.
+
+    Where a focal field needs 1 − p, the first Σe leaves the label out.
+    """
+    near, far, up, down, d_weights = weights
+    T: tl.constexpr = len(TEMPERATURES)
+    COLUMNS: tl.constexpr = len(near)
+    highs = ()
+    totals = ()
+    products = ()
+    kept_products = ()
+    for _i in tl.static_range(len(entering)):
+        highs = highs + (tl.full([1, LANES], LOWEST, DTYPE),)
+        for _t in tl.static_range(T):
+            totals = totals + (tl.zeros([1, LANES], DTYPE),)
+            products = products + (tl.zeros([1, LANES], DTYPE),)
+            kept_products = kept_products + (tl.zeros([1, LANES], DTYPE),)
+    for start in range(0, K, CHUNK):
+        classes = start + tl.arange(0, CHUNK)[:, None]
+        sizes, kept_sizes, _labels = chunk_slots(
+            coefficients, row, rows, classes, KINDS, SIZES, KEPT_SIZES, SLOTS, TERMS, K, False
+        )
+        found = class_corners(z_start, z_channel, classes, corners, d_weights, K, SIGMOID, AXES, DTYPE)
+        upper, lower = columns_of(found, near, far)
+        new_highs = ()
+        new_totals = ()
+        new_products = ()
+        new_kept = ()
+        for i in tl.static_range(len(entering)):
+            logit = upper[i % COLUMNS] * up[i // COLUMNS] + lower[i % COLUMNS] * down[i // COLUMNS]
+            logit = tl.where(entering[i], logit, 0.0)
+            high = raised(highs[i], logit)
+            x = below(logit, high)
+            new_highs = new_highs + (high,)
+            for t in tl.static_range(T):
+                e = tl.exp2(x * TEMPERATURES[t])
+                scale = shrunk(highs[i], high, TEMPERATURES[t])
+                product = products[i * T + t]
+                if SIZES[t] == 1:
+                    product = product * scale + tl.sum(e * sizes[t], axis=0, keep_dims=True)
+                new_products = new_products + (product,)
+                product = kept_products[i * T + t]
+                if KEPT_SIZES[t] == 1:
+                    product = product * scale + tl.sum(e * kept_sizes[t], axis=0, keep_dims=True)
+                new_kept = new_kept + (product,)
+                if BESIDE and t == 0 and not SHARES:
+                    e = tl.where(labels[i] == classes, 0.0, e)
+                new_totals = new_totals + (totals[i * T + t] * scale + tl.sum(e, axis=0, keep_dims=True),)
+        highs = new_highs
+        totals = new_totals
+        products = new_products
+        kept_products = new_kept
+    return highs, totals, products, kept_products
+
+
+@triton.jit
+def share_pull(share, parts, x, total, KINDS: tl.constexpr, GAMMAS: tl.constexpr):
+    """q_ik of probability targets for a chunk of classes, with the share of the class included."""
+    p = tl.exp2(x) * inverse_of(total)
+    pull = tl.zeros_like(p)
+    for f in tl.static_range(len(KINDS)):
+        if KINDS[f] == OVERLAP:
+            pull += tl.where(p < share, -p * parts[f], 0.0)
+        elif GAMMAS[f] == 0.0:
+            pull += share * parts[f]
+        else:
+            slope = focal_slope((log2_of(total) - x) * LN_2, tl.maximum(1.0 - p, 0.0), p, GAMMAS[f])
+            pull += tl.where(share > 0, share * parts[f] * slope, 0.0)
+    return pull
+
+
+@triton.jit
+def summed_share_pulls(
+    z_start,
+    z_channel,
+    y_start,
+    y_channel,
+    places,
+    corners,
+    weights,
+    entering,
+    valid,
+    highs,
+    totals,
+    coefficients,
+    row,
+    rows,
+    KINDS: tl.constexpr,
+    GAMMAS: tl.constexpr,
+    T: tl.constexpr,
+    SLOTS: tl.constexpr,
+    TERMS: tl.constexpr,
+    K: tl.constexpr,
+    CHUNK: tl.constexpr,
+    LANES: tl.constexpr,
+    AXES: tl.constexpr,
+    SIGMOID: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """For each pixel Σ_k q_ik of probability targets."""
+    near, far, up, down, d_weights = weights
+    COLUMNS: tl.constexpr = len(near)
+    pulled = ()
+    for _i in tl.static_range(len(entering)):
+        pulled = pulled + (tl.zeros([1, LANES], DTYPE),)
+    for start in range(0, K, CHUNK):
+        classes = start + tl.arange(0, CHUNK)[:, None]
+        parts = ()
+        for f in tl.static_range(len(KINDS)):
+            parts = parts + (chunk_slot(coefficients, row, rows, classes, f, SLOTS, TERMS, K),)
+        found = class_corners(z_start, z_channel, classes, corners, d_weights, K, SIGMOID, AXES, DTYPE)
+        upper, lower = columns_of(found, near, far)
+        more = ()
+        for i in tl.static_range(len(entering)):
+            logit = upper[i % COLUMNS] * up[i // COLUMNS] + lower[i % COLUMNS] * down[i // COLUMNS]
+            x = below(tl.where(entering[i], logit, 0.0), highs[i])
+            share = class_shares(y_start, y_channel, classes, places[i], valid[i], K, SIGMOID, DTYPE)
+            pull = share_pull(share, parts, x, totals[i * T], KINDS, GAMMAS)
+            more = more + (pulled[i] + tl.sum(pull, axis=0, keep_dims=True),)
+        pulled = more
+    return pulled
+
+
+@triton.jit
+def pixel_factors(
+    z_start,
+    z_channel,
+    corners,
+    weights,
+    entering,
+    kept,
+    valid,
+    labels,
+    highs,
+    totals,
+    products,
+    kept_products,
+    pulled,
+    factor_on_all,
+    coefficients,
+    row,
+    rows,
+    KINDS: tl.constexpr,
+    GAMMAS: tl.constexpr,
+    TEMPERATURES: tl.constexpr,
+    SIZES: tl.constexpr,
+    KEPT_SIZES: tl.constexpr,
+    SLOTS: tl.constexpr,
+    TERMS: tl.constexpr,
+    BESIDE: tl.constexpr,
+    K: tl.constexpr,
+    AXES: tl.constexpr,
+    SIGMOID: tl.constexpr,
+    SHARES: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """For each pixel and τ what e is multiplied with for all classes, and with their own parts; the label's pull."""
+    near, far, up, down, d_weights = weights
+    T: tl.constexpr = len(TEMPERATURES)
+    COLUMNS: tl.constexpr = len(near)
+    factors = ()
+    scales = ()
+    kept_scales = ()
+    pulls = ()
+    for i in tl.static_range(len(entering)):
+        for t in tl.static_range(T):
+            total = totals[i * T + t]
+            pull = tl.zeros_like(total)
+            if t == 0 and len(KINDS) > 0 and not SHARES:
+                logit = label_logit(
+                    z_start,
+                    z_channel,
+                    labels[i],
+                    corners,
+                    d_weights,
+                    near[i % COLUMNS],
+                    far[i % COLUMNS],
+                    up[i // COLUMNS],
+                    down[i // COLUMNS],
+                    SIGMOID,
+                    AXES,
+                    DTYPE,
+                )
+                x = below(tl.where(entering[i], logit, 0.0), highs[i])
+                label_e = tl.where(labels[i] >= 0, tl.exp2(x), 0.0)
+                rest = total
+                if BESIDE:
+                    total = rest + label_e
+                inverse = inverse_of(total)
+                slots = gather_slots(coefficients, row, rows, labels[i], KINDS, SLOTS, TERMS, K, DTYPE)
+                for f in tl.static_range(len(KINDS)):
+                    one = slots[f]
+                    if KINDS[f] == OVERLAP:
+                        one = -one * label_e * inverse
+                    elif GAMMAS[f] != 0.0:
+                        minus_log = (log2_of(total) - x) * LN_2
+                        one = one * focal_slope(minus_log, rest * inverse, label_e * inverse, GAMMAS[f])
+                    pull += one
+                pull *= factor_on_all
+                pulls = pulls + (pull,)
+            inverse = inverse_of(total)
+            scale = tl.where(valid[i], inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
+            kept_scale = tl.where(kept[i], inverse * (TEMPERATURES[t] * factor_on_all), 0.0)
+            factor = pull * inverse
+            if t == 0 and len(KINDS) > 0 and SHARES:
+                factor = pulled[i] * factor_on_all * inverse
+            if SIZES[t] == 1:
+                factor -= scale * inverse * products[i * T + t]
+            if KEPT_SIZES[t] == 1:
+                factor -= kept_scale * inverse * kept_products[i * T + t]
+            factors = factors + (factor,)
+            scales = scales + (scale,)
+            kept_scales = kept_scales + (kept_scale,)
+    return factors, scales, kept_scales, pulls
