@@ -15,6 +15,7 @@ from torch.nn import functional
 import sizewise as sw
 from sizewise.criterion.step import takes_kernels
 from sizewise.stats.kernels import passes
+from sizewise.stats.kernels.kept_tensors import numbers_on
 from sizewise.stats.operator import region_gradient, region_sums
 
 SHAPES = ((8, 2, 512, 512), (2, 3, 128, 128, 128), (8, 19, 512, 1024), (2, 16, 96, 160, 160))
@@ -108,7 +109,7 @@ def eager(shape: tuple[int, ...]) -> tuple[dict, float]:
     upstream = (torch.ones_like(total),)
     reading = snapshot.reading
     sums = passes.region_sums(plain, labels, None, *reading)
-    one = passes.number_on(sums.device, torch.float64, 1.0)
+    one = numbers_on(sums.device, torch.float64, 1.0)
     runs = {
         "torch CE": lambda: step(functional.cross_entropy),
         "RCE": lambda: step(criterion),

@@ -117,6 +117,17 @@ def _thread_settings() -> tuple[Any, Any]:
     return tuple(getattr(loaded, name, None) for name in ("omp_set_num_threads", "MKL_Set_Num_Threads_Local"))  # type: ignore[return-value]
 
 
+def compiles_to_same_bits() -> bool:
+    """Whether ``torch.compile`` takes the option ``deterministic``, with which no choice that affects sums is timed.
+
+    ``torch._inductor.list_options``; the option is there from torch 2.10 on. Without it two compilations may add in
+    different orders.
+    """
+    from torch import _inductor
+
+    return "deterministic" in getattr(_inductor, "list_options", list)()
+
+
 def direct_launcher(compiled: Any, grid: tuple[int, int, int], arguments: int = 0) -> Callable[..., None] | None:
     """A compiled Triton kernel as a function of plain addresses; None where there is none, as in the interpreter.
 

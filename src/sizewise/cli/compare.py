@@ -27,6 +27,9 @@ def command(
     out: Annotated[Path, typer.Option(help="the study folder; a study there is continued or added to")] = Path("study"),
     engine: Annotated[str, typer.Option(help=f"what carries out the runs: {' or '.join(ENGINES)}")] = "local",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    compile: Annotated[
+        str, typer.Option(help="on, off, or auto: torch.compile on one GPU where a run is long enough to pay for it")
+    ] = "auto",
     threads: Annotated[int, typer.Option(help="of each run on a CPU (default: the cores that others leave free)")] = 0,
     save_seconds: Annotated[float, typer.Option(help="at least this long between two saves")] = 20.0,
     logger: Annotated[str, typer.Option(help="wandb, mlflow, tensorboard, or MODULE:NAME of your own")] = "",
@@ -51,6 +54,8 @@ def command(
 
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda, got {device!r}.")
+    if compile not in ("auto", "on", "off"):
+        raise BadInput(f"--compile must be auto, on or off, got {compile!r}.")
     chosen = {name: value for name, value in more.items() if value is not None}
     settings = {name: chosen.pop(name) for name in list(chosen) if name in setting_types()}
     given = {
@@ -65,7 +70,13 @@ def command(
         "settings": tuple(f"{name}={value}" for name, value in settings.items()),
     }
     config, datasets = parse_study(given, study), OpenDatasets()
-    runtime = Runtime(accelerator=device, save_seconds=save_seconds, logger=logger, threads=threads)  # type: ignore[arg-type]
+    runtime = Runtime(
+        accelerator=device,  # type: ignore[arg-type]
+        compile=compile,  # type: ignore[arg-type]
+        save_seconds=save_seconds,
+        logger=logger,
+        threads=threads,
+    )
     logger_words(logger)
     here = engine == "local"  # elsewhere steps take another time than on this machine
     show_outlook(outlook(config, folder=out, datasets=datasets, timed_on=runtime if here else None))

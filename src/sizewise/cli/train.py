@@ -22,6 +22,9 @@ def command(
     devices: Annotated[int, typer.Option(help="GPUs, or CPU processes, on this machine")] = 1,
     nodes: Annotated[int, typer.Option(help="machines, started with torchrun")] = 1,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="same bits on a GPU, slower")] = False,
+    compile: Annotated[
+        str, typer.Option(help="on, off, or auto: torch.compile on one GPU where the run is long enough to pay for it")
+    ] = "auto",
     workers: Annotated[int, typer.Option(help="threads that read files, 0 for one per core")] = 0,
     threads: Annotated[int, typer.Option(help="of torch on a CPU (default: the cores that others leave free)")] = 0,
     stream: Annotated[bool, typer.Option("--stream", help="read crops from disk, keep nothing in memory")] = False,
@@ -41,6 +44,7 @@ def command(
         devices=devices,
         nodes=nodes,
         deterministic=deterministic,
+        compile=compile,  # type: ignore[arg-type]
         workers=workers,
         keep_on_device="never" if stream else "auto",
         save_seconds=save_seconds,

@@ -243,6 +243,8 @@ class Runtime:
         keep_on_device: "auto" keeps data that fit in device memory; "never" streams from disk.
         save_seconds: at least this long between two saves of the state.
         graphs: "auto" captures the step in a CUDA graph on one GPU; "off" runs it eagerly.
+        compile: "on" runs the network through torch.compile in training, "auto" does so on one GPU where the run is
+            long enough to pay for the compiler. A run that is resumed keeps what it began with.
         sharing: processes that carry out runs on this machine at the same time; scoring takes its share of the cores.
         threads: of torch on a CPU, where sums depend on their number; 0: as torch has it. A run that is resumed keeps
             the number that it began with.
@@ -257,6 +259,7 @@ class Runtime:
     keep_on_device: Literal["auto", "never"] = "auto"
     save_seconds: float = 20.0
     graphs: Literal["auto", "off"] = "auto"
+    compile: Literal["auto", "on", "off"] = "auto"
     sharing: int = 1
     threads: int = 0
     logger: str = ""

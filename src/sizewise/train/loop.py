@@ -8,6 +8,7 @@ import torch
 from lightning_fabric import Fabric
 
 from sizewise.progress import track
+from sizewise.train.compiling import get_ready
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.curves import draw_curves
 from sizewise.train.failures import check_finite
@@ -48,15 +49,15 @@ def train(
     record = Record(run, runtime, folder, first_epoch=first + 1) if fabric.is_global_zero else None
     for epoch in range(first + 1, config.epochs + 1):
         started = time.monotonic()
-        torch.manual_seed(config.seed * 1_000_003 + epoch)  # dropout: no generator state to save
         plan = setup.draw(epoch)
         rates = state.schedule.rates(epoch=epoch, steps=len(plan.cases))
         setup.network.train()
         setup.batches.begin(plan)
         setup.step.begin(len(rates))
-        if setup.captured and setup.step.replay is None:
-            setup.step.capture()
+        if epoch == first + 1:
+            get_ready(setup, runtime, steps=config.epochs * len(rates), log=log)
             setup.batches.begin(plan)
+        torch.manual_seed(config.seed * 1_000_003 + epoch)  # dropout: no generator state to save
         numbered = enumerate(rates, start=(epoch - 1) * len(rates))
         what = f"Epoch {epoch}/{config.epochs}"
         for number, rate in track(numbered, what=what, total=len(rates)) if fabric.is_global_zero else numbered:

@@ -120,6 +120,10 @@ def _as_launched(runtime: Runtime) -> Runtime:
 def _check(config: RunConfig, runtime: Runtime, accelerator: str) -> None:
     if runtime.threads < 0:
         raise BadInput(f"`threads` must be at least 0, got {runtime.threads}.")
+    if runtime.compile not in ("auto", "on", "off"):
+        raise BadInput(f"`compile` must be auto, on or off, got {runtime.compile!r}.")
+    if runtime.compile == "on" and runtime.devices * runtime.nodes > 1:
+        raise BadInput("`compile=on` is for one device; with several the network is trained as it is.")
     if min(runtime.devices, runtime.nodes) < 1 or runtime.workers < 0:
         raise BadInput(
             f"`devices` and `nodes` must be at least 1 and `workers` at least 0, got {runtime.devices}, "

@@ -48,7 +48,8 @@ class Progress:
 class RunState:
     """The network, its optimizer and schedule, and the progress; ``best`` are weights that wait to be written.
 
-    ``average`` is that of the weights, where the settings ask for one; ``precision`` holds the scale of the loss.
+    ``average`` is that of the weights, where the settings ask for one; ``precision`` holds the scale of the loss;
+    ``compiled`` says whether training runs the network compiled, which rounds differently.
     """
 
     model: nn.Module
@@ -58,6 +59,7 @@ class RunState:
     best: dict[str, Tensor] | None = None
     average: WeightAverage | None = None
     precision: Precision | None = None
+    compiled: bool = False
 
     @property
     def judged(self) -> nn.Module:
@@ -89,6 +91,7 @@ class RunState:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state(),
+            "compiled": self.compiled,
         }
         if self.average is not None:
             state["average"] = self.average.state()
@@ -109,6 +112,7 @@ class RunState:
             self.average.restore(saved["average"])
         if self.precision is not None and "scale" in saved:
             self.precision.load_state_dict(saved["scale"])
+        self.compiled = saved.get("compiled", False)  # runs of earlier versions were not
         self.progress = read_progress(saved)
 
 

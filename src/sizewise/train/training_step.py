@@ -69,6 +69,7 @@ class Step:
         self.gathered, self.left = 0, 0
         self.names = ("loss", *criterion.weights.names)
         self.sums = torch.zeros(len(self.names), dtype=torch.float64, device=fabric.device)
+        self.network: Callable[[Tensor], Any] = model
         self.replay: Callable[[], None] | None = None
 
     def begin(self, steps: int) -> None:
@@ -135,13 +136,36 @@ class Step:
         padded, crop = pad_to_multiple(images, self.multiple)
         cells = None if maps is None or self.cells is None else self.cells.batch(maps)
         if self.supervised is None:
-            return self.model(padded)[crop], labels, cells
+            return self.network(padded)[crop], labels, cells
         size = padded.shape[2:]
         wide = None if cells is None else padded_cells(cells, size)
-        return supervised_outputs(self.model(padded)), padded_labels(labels, size), wide
+        return supervised_outputs(self.network(padded)), padded_labels(labels, size), wide
 
-    def capture(self) -> None:
-        """Record the step. Model, optimizer and sums are as before when this returns; steps then replay the record."""
+    def take(self, network: Callable[[Tensor], Any]) -> None:
+        """Compute the logits with another form of the network from here on, as a compiled one.
+
+        It is tried in a step without an update, which raises whatever it raises and leaves no trace.
+        """
+        saved = [(tensor, tensor.detach().clone()) for tensor in (*self.model.buffers(), self.sums)]
+        self.network = network
+        try:
+            self.batches.advance()
+            self._compute(whole=False)
+        except Exception:
+            self.network = self.model
+            raise
+        finally:
+            self.optimizer.zero_grad(set_to_none=True)
+            with torch.no_grad():
+                for tensor, before in saved:
+                    tensor.copy_(before)
+
+    def capture(self, timed: int = 0) -> float:
+        """Record the step. Model, optimizer and sums are as before when this returns; steps then replay the record.
+
+        Returns:
+            The seconds of a replayed step, from so many ``timed`` ones.
+        """
         saved = [(tensor, tensor.detach().clone()) for tensor in self._state()]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
@@ -155,6 +179,7 @@ class Step:
         self.batches.advance()
         with torch.cuda.graph(graph):
             self._compute()
+        seconds = _replay_seconds(graph, timed) if timed else 0.0
         known = {id(tensor) for tensor, _ in saved}
         with torch.no_grad():
             for tensor, before in saved:
@@ -163,6 +188,12 @@ class Step:
                 if id(tensor) not in known:
                     tensor.zero_()
         self.replay = graph.replay
+        return seconds
+
+    def forget_capture(self) -> None:
+        """Give back the record and its memory."""
+        self.replay = None
+        torch.cuda.empty_cache()
 
     def _state(self) -> list[Tensor]:
         """Every tensor that a step changes."""
@@ -170,6 +201,17 @@ class Step:
         moments = [value for value in held if isinstance(value, Tensor)]
         averaged = [] if self.average is None else self.average.tensors()
         return [*self.model.parameters(), *self.model.buffers(), *moments, self.sums, *averaged]
+
+
+def _replay_seconds(graph: torch.cuda.CUDAGraph, count: int) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    graph.replay()
+    begin.record()
+    for _ in range(count):
+        graph.replay()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / 1e3 / count
 
 
 def supervised_outputs(outputs: Any) -> list[Tensor]:

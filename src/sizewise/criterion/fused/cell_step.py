@@ -19,8 +19,9 @@ from sizewise.private_apis import cuda_stream
 from sizewise.stats.cells import Cells
 from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.cell_passes import GradientCall, SumsCall, takes
+from sizewise.stats.kernels.kept_tensors import numbers_on
 from sizewise.stats.kernels.label_errors import record_of
-from sizewise.stats.kernels.passes import form_of, number_on, on_device_of
+from sizewise.stats.kernels.passes import form_of, on_device_of
 from sizewise.stats.kernels.shapes import power_of_two
 from sizewise.stats.region_stats import RegionStats
 
@@ -102,7 +103,7 @@ class Plan:
         self.most, self.device = power_of_two(max(1, cells.most)), logits.get_device()
         self.classes, self.tensors = cells.classes, [logits, target, logits if mask is None else mask, cells.maps]
         self.sums = SumsCall(self.tensors, mask is not None, cells.classes, self.most, self.cell_reading, fields)
-        self.record, self.one = record_of(logits.device), number_on(logits.device, torch.float64, 1.0)
+        self.record, self.one = record_of(logits.device), numbers_on(logits.device, torch.float64, 1.0)
 
     def set_formula(
         self, formula: FormulaKernel, logits: Tensor, target: Tensor, mask: Tensor | None, cells: Cells
@@ -162,7 +163,7 @@ class CellStep:
             stream = cuda_stream(plan.device)
             given = (logits, target, mask, self.cells.maps, plan.record.tensor)
             sums, self.table = plan.sums.both(*given, stream=stream)
-            factor = plan.one if scale == 1 else number_on(sums.device, torch.float64, scale)
+            factor = plan.one if scale == 1 else numbers_on(sums.device, torch.float64, scale)
             total, kept, self.on_cells = plan.formula(sums, truth, factor, plan.launch, stream, self.table)
         return total, kept, sums, (logits, target, mask), kept
 
@@ -183,7 +184,7 @@ class CellStep:
             kept = kept.clone()
             factors = plan.formula.parts(kept, shape)[1]
             factors.copy_(per_term(factors, upstream))
-            total = number_on(kept.device, kept.dtype, 1.0)
+            total = numbers_on(kept.device, kept.dtype, 1.0)
         if torch.is_grad_enabled() or cell_form(logits, target, mask, self.cells) != self.form:
             coefficients, factors, _ = plan.formula.parts(kept, shape)
             on_images = dense_planes(coefficients, factors, plan.formula.planes, len(plan.fields)) * total

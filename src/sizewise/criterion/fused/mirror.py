@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from sizewise.stats.kernels.kept_tensors import kept_tensor
+
 
 class Mirror:
     """A number in a tensor of the CPU, and its copy on another device, which is written when the number has changed.
@@ -18,7 +20,7 @@ class Mirror:
     def __init__(self, original: Tensor, device: torch.device) -> None:
         self.original = original
         self.number = original.item()
-        self.copy = torch.full((), self.number, dtype=original.dtype, device=device)
+        self.copy = kept_tensor(device, lambda: torch.full((), self.number, dtype=original.dtype, device=device))
 
     def refresh(self) -> None:
         """Bring the copy up to date, without waiting for the device."""

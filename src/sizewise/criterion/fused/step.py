@@ -19,8 +19,9 @@ from sizewise.criterion.plain_step import per_term
 from sizewise.private_apis import cuda_stream
 from sizewise.stats.kernels.backend import covers
 from sizewise.stats.kernels.call import BackwardCall, ForwardCall
+from sizewise.stats.kernels.kept_tensors import numbers_on
 from sizewise.stats.kernels.label_errors import record_of
-from sizewise.stats.kernels.passes import backward_call, form_of, forward_call, number_on, on_device_of
+from sizewise.stats.kernels.passes import backward_call, form_of, forward_call, on_device_of
 from sizewise.stats.kernels.upsampled_call import UpsampledBackwardCall
 from sizewise.stats.operator import region_gradient
 from sizewise.stats.reference import compute_dtype
@@ -145,7 +146,7 @@ class FusedStep:
         self.formula, self.launch = formula, formula.launch(logits.shape[0])
         self.record = record_of(logits.device)
         self.device = logits.get_device()
-        self.one = number_on(logits.device, torch.float64, 1.0)
+        self.one = numbers_on(logits.device, torch.float64, 1.0)
         self.target_shape, self.mask_shape = target.shape, None if mask is None else mask.shape
 
     def forward(
@@ -164,7 +165,7 @@ class FusedStep:
         with on_device_of(logits):
             stream = cuda_stream(self.device)
             sums = self.sums(logits, target, mask, self.record.tensor, stream=stream)
-            factor = self.one if scale == 1 else number_on(sums.device, torch.float64, scale)
+            factor = self.one if scale == 1 else numbers_on(sums.device, torch.float64, scale)
             total, kept, _ = self.formula(sums, truth, factor, self.launch, stream)
         return total, kept, sums, (logits, target, mask), kept
 
@@ -181,7 +182,7 @@ class FusedStep:
             kept = kept.clone()
             factors = self.formula.parts(kept, self.sums.sums_shape[1:])[1]
             factors.copy_(per_term(factors, upstream))
-            total = number_on(kept.device, kept.dtype, 1.0)
+            total = numbers_on(kept.device, kept.dtype, 1.0)
         # The operator says that there is no second derivative; and it takes tensors that hooks, as those that keep them
         # on the CPU between the passes, brought back in another layout.
         if torch.is_grad_enabled() or form_of(logits, target, mask) != self.form:

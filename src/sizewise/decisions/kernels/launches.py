@@ -16,6 +16,7 @@ from sizewise.decisions.size_matching import CLOSE, DAMPING, MOST_STEP, PASSES
 from sizewise.decisions.streaming import Given, Sums
 from sizewise.private_apis import cuda_stream
 from sizewise.stats.kernels.call import FEWEST_TILES_A_PROGRAM, INTERPRETED_PROCESSORS
+from sizewise.stats.kernels.kept_tensors import numbers_on
 from sizewise.stats.kernels.launch import Launch, programs_per_row
 from sizewise.stats.kernels.layout import MAX_AXES, joint_layout, padded, plain_layout, reach
 from sizewise.stats.kernels.passes import form_of, on_device_of, prepared
@@ -225,7 +226,7 @@ class KernelDecision:
     ) -> tuple[Tensor, ...]:
         """The tensors of :func:`decide_tiles`, in order."""
         values = given.values
-        settings = numbers_on(self.device, 1 / given.temperature, prune, self._unit(pooled))
+        settings = numbers_on(self.device, torch.float64, 1 / given.temperature, prune, self._unit(pooled))
         mask = values if given.mask is None else given.mask
         return values, mask, labels, rules, sums, tickets, settings, values if self.table is None else self.table
 
@@ -283,19 +284,3 @@ def kernel_decision(given: Given, labels: Tensor) -> KernelDecision:
     form = form_of(given.values, labels, given.mask)
     reading = (given.sigmoid, given.probabilities, given.temperature != 1, given.background, given.upsample)
     return prepared(("decide", form, *reading), lambda: KernelDecision(given, labels))
-
-
-_numbers: dict[tuple, Tensor] = {}
-
-
-def numbers_on(device: torch.device, *numbers: float) -> Tensor:
-    """Some numbers where kernels can read them; the same tensor every time."""
-    key = (device, *numbers)
-    if key not in _numbers:
-        made = torch.empty(len(numbers), dtype=torch.float64, device=device)
-        for place, number in enumerate(numbers):
-            made[place].fill_(number)
-        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-            return made  # its value, and its memory, belong to the graph alone
-        _numbers[key] = made
-    return _numbers[key]

@@ -13,9 +13,10 @@ from sizewise.stats.kernels.cell_gradient_tiles import cell_gradient_tiles
 from sizewise.stats.kernels.cell_tiles import cell_tiles
 from sizewise.stats.kernels.cell_walk import REGISTERS, starts_of, sums_shape, walk_of
 from sizewise.stats.kernels.field_order import Fields, Planes, every_plane, temperature_of
+from sizewise.stats.kernels.kept_tensors import numbers_on
 from sizewise.stats.kernels.launch import Launch, programs_per_row
 from sizewise.stats.kernels.layout import joint_layout
-from sizewise.stats.kernels.passes import form_of, number_on, on_device_of, prepared
+from sizewise.stats.kernels.passes import form_of, on_device_of, prepared
 from sizewise.stats.kernels.shapes import MOST_UNROLLED, Shape
 
 GRADIENT_SHAPE = Shape(1, 128, 1, 4, 32)
@@ -80,9 +81,8 @@ class SumsCall(CellCall):
         super().__init__(tensors, has_mask, classes, most, options, shape)
         self.table_shape = (len(kinds) + 1, self.images * most, self.channels, self.regions)
         bits = [reference.LOSS_BITS if kind == Kind.FOCAL else reference.SHARE_BITS for kind in kinds]
-        self.units = torch.tensor([2.0**-one for one in bits], dtype=torch.float64, device=self.device)
-        certain = [kind in (Kind.COUNT, Kind.PIXELS) for kind in kinds]  # whatever the logits are
-        self.certain = torch.tensor(certain, device=self.device).view(-1, 1, 1, 1)
+        self.units = [2.0**-one for one in bits]
+        self.certain = [kind in (Kind.COUNT, Kind.PIXELS) for kind in kinds]  # whatever the logits are
         walk = walk_of(tensors[0], self.pixels, self.rows, shape, self.processors)
         described = {
             "IMAGE_KINDS": tuple(int(kind) for kind, _ in image_fields),
@@ -140,8 +140,9 @@ class SumsCall(CellCall):
 
     def as_floats(self, table: Tensor) -> Tensor:
         """The sums as numbers, NaN where a pixel's probabilities are."""
-        known = (table[-1] == 0) | self.certain
-        sums = (table[:-1] * self.units.view(-1, 1, 1, 1)).where(known, torch.nan).to(self.dtype)
+        certain = numbers_on(self.device, torch.bool, *self.certain).view(-1, 1, 1, 1)
+        units = numbers_on(self.device, torch.float64, *self.units).view(-1, 1, 1, 1)
+        sums = (table[:-1] * units).where((table[-1] == 0) | certain, torch.nan).to(self.dtype)
         return sums if self.sigmoid else sums.squeeze(-1)
 
 
@@ -248,7 +249,7 @@ def add_cell_gradient(
     key = ("cell gradient", form, tuple(classes), most, _key(options))
     tensors = [logits, target, logits if mask is None else mask, maps, gradient]
     call = prepared(key, lambda: GradientCall(tensors, mask is not None, classes, most, options))
-    one = number_on(coefficients.device, coefficients.dtype, 1.0)  # all planes are of one term, whose factor is 1
+    one = numbers_on(coefficients.device, coefficients.dtype, 1.0)  # all planes are of one term, whose factor is 1
     with on_device_of(logits):
         call(coefficients, one, one, logits, target, mask, maps, gradient)
 

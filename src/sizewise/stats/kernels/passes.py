@@ -14,6 +14,7 @@ from torch import Tensor
 from sizewise.private_apis import cuda_device
 from sizewise.stats.kernels.call import BackwardCall, ForwardCall
 from sizewise.stats.kernels.field_order import Fields, Planes, every_plane
+from sizewise.stats.kernels.kept_tensors import numbers_on
 from sizewise.stats.kernels.label_errors import record_of
 from sizewise.stats.kernels.layout import joint_layout
 from sizewise.stats.kernels.upsampled_call import UpsampledBackwardCall
@@ -23,7 +24,6 @@ from sizewise.stats.upsampling import needed_upsample
 # A program with ever new shapes prepares anew now and then.
 MOST_CALLS = 1024
 _calls: dict[tuple, Any] = {}
-_numbers: dict[tuple[torch.device, torch.dtype, float], Tensor] = {}
 _same_device = nullcontext()
 Made = TypeVar("Made")
 
@@ -73,7 +73,7 @@ def region_gradient(
     fields = tuple(zip(kinds, parameters, strict=True))
     upsample = needed_upsample(logits, target, upsample)
     call = backward_call(walked, target, mask, out, ignore_index, sigmoid, fields, every_plane(fields), upsample)
-    one = number_on(coefficients.device, coefficients.dtype, 1.0)
+    one = numbers_on(coefficients.device, coefficients.dtype, 1.0)
     planes = torch.cat((coefficients.flatten(), one))  # all of one term, whose factor is 1
     with on_device_of(logits):
         call(planes, one, walked, target, mask, out)
@@ -147,18 +147,6 @@ def walkable(logits: Tensor, target: Tensor, mask: Tensor | None) -> tuple[Tenso
     if joint_layout([logits, target, logits if mask is None else mask, torch.empty_like(logits)]) is not None:
         return logits, target, mask
     return logits.contiguous(), target.contiguous(), None if mask is None else mask.contiguous()
-
-
-def number_on(device: torch.device, dtype: torch.dtype, number: float) -> Tensor:
-    """A number where kernels can read it; the same tensor every time."""
-    key = (device, dtype, number)
-    tensor = _numbers.get(key)
-    if tensor is None:
-        tensor = torch.full((1,), number, dtype=dtype, device=device)
-        # What is made while a CUDA graph is captured has its value, and its memory, in that graph alone.
-        if not (device.type == "cuda" and torch.cuda.is_current_stream_capturing()):
-            _numbers[key] = tensor
-    return tensor
 
 
 def on_device_of(tensor: Tensor) -> AbstractContextManager:

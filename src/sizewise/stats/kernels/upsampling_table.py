@@ -5,6 +5,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from sizewise.stats.kernels.kept_tensors import kept_tensor
 from sizewise.stats.upsampling import CORNERS, Axis, axis_of
 
 
@@ -26,4 +27,4 @@ def _table(sizes: tuple[tuple[int, int], ...], corners: bool, device: torch.devi
     missing = [axis_of(1, 1, corners)] * (3 - len(axes))
     axes = [*axes, *missing]
     rows = [one for axis in axes for one in (axis.first, axis.rest)] + [torch.tensor(axis.starts) for axis in axes]
-    return torch.cat(rows).to(torch.int32).to(device)
+    return kept_tensor(device, lambda: torch.cat(rows).to(torch.int32).to(device))
