@@ -27,6 +27,7 @@ test-all: $(VENV)/installed-dev  ## every combination of options and dtypes
 test-gpu:  ## kernels and training on this machine's GPU, with whatever PyTorch build $(PYTHON) has
 	PYTHONPATH=src:tests $(PYTHON) tests/gpu_check.py
 	PYTHONPATH=src $(PYTHON) tests/train/gpu_training_check.py
+	PYTHONPATH=src $(PYTHON) tests/integrations/gpu_nnunet_check.py  # with nnU-Net installed
 
 test-oldest: $(OLDEST)/installed  ## the library's tests with the oldest PyTorch that it supports
 	$(OLDEST)/bin/python -m pytest -n 2 -p no:cacheprovider $(LIBRARY_TESTS)

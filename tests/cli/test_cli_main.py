@@ -2,22 +2,24 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from sizewise import __version__
 from sizewise.cli import main as program
+from sizewise.cli.lost_interrupts import lost_interrupts_come_again
 from sizewise.cli.show import show_next, show_table
 from sizewise.errors import BadInput, RunFailed
 
 
-def test_help_lists_every_command_without_torch():
-    code = "import sys; sys.argv = ['sizewise', '--help']\nfrom sizewise.cli.main import main\ntry: main()\nfinally: print('torch' in sys.modules)"
+def test_help_lists_every_command_without_anything_heavy():
+    code = "import sys; sys.argv = ['sizewise', '--help']\nfrom sizewise.cli.main import main\ntry: main()\nfinally: print({'torch', 'scipy', 'numpy'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0
     for word in ("data", "train", "predict", "evaluate", "losses"):
         assert f"\n  {word} " in done.stdout
-    assert done.stdout.rstrip().endswith("False")
+    assert done.stdout.rstrip().endswith("set()")
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "losses"])
@@ -54,6 +56,60 @@ def test_exit_codes(error, code, said, monkeypatch, capsys):
         program.main()
     assert left.value.code == code
     assert capsys.readouterr().err == said
+
+
+PRESSED = """
+import os, signal, sys
+class Finder:
+    def find_spec(name, *rest):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have ignored it
+sys.meta_path.insert(0, Finder)
+sys.argv = ["sizewise", "losses"]
+from sizewise.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["sizewise.errors", "typer", "sizewise.cli.advise", "torch"])
+def test_ctrl_c_while_modules_are_imported_is_no_traceback(module):
+    done = subprocess.run([sys.executable, "-c", PRESSED.format(module=module)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "sizewise: interrupted.\n")
+
+
+LOST = """
+import os, signal, sys, time
+from sizewise.cli import losses
+class Dropped:
+    def __del__(self):
+        raise KeyboardInterrupt
+def command():
+    Dropped()
+    print("goes on", flush=True)
+    time.sleep(60)
+    print("to the end")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+losses.command = command
+sys.argv = ["sizewise", "losses"]
+from sizewise.cli.main import main
+main()
+"""
+
+
+def test_ctrl_c_that_python_drops_comes_again():
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "goes on\n", "sizewise: interrupted.\n")
+
+
+def test_other_dropped_errors_are_shown_as_ever(monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", seen.append)
+    with lost_interrupts_come_again():
+        assert sys.unraisablehook != seen.append
+        sys.unraisablehook(SimpleNamespace(exc_type=ValueError))
+    assert [one.exc_type for one in seen] == [ValueError]
+    assert sys.unraisablehook == seen.append
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch):

@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 import nnunet_imports  # noqa: F401  what the commands and their workers need
+import torch
 
 
 def make_network_small() -> None:
@@ -35,6 +36,12 @@ def draw_fewer_voxels() -> None:
     DatasetFingerprintExtractor.__init__ = init
 
 
+def set_threads_once() -> None:
+    """For a GPU, training and prediction each set torch's inter-op threads to 1, which torch allows once a process."""
+    torch.set_num_interop_threads(1)
+    torch.set_num_interop_threads = lambda number: None
+
+
 def run(line: list[str]) -> None:
     start = perf_counter()
     sys.argv = line
@@ -50,5 +57,6 @@ if __name__ == "__main__":
     multiprocessing.get_context = lambda method=None: get_context("forkserver" if method == "spawn" else method)
     multiprocessing.set_forkserver_preload(["nnunet_imports"])
     draw_fewer_voxels()
+    set_threads_once()
     for words in json.loads(sys.argv[1]):
         run(words)

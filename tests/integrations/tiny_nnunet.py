@@ -58,12 +58,8 @@ def environment(root: Path, **more: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SIZEWISE_", "nnUNet_"))}
     folders = {f"nnUNet_{name}": str(root / name) for name in ("raw", "preprocessed", "results")}
     few = {"nnUNet_n_proc_DA": "1", "nnUNet_def_n_proc": "1", "nnUNet_compile": "f", "OMP_NUM_THREADS": "1"}
-    paths = (
-        COMMANDS.parent,
-        COMMANDS.parents[1] / "peers",
-        Path(sizewise.__file__).parents[1],
-    )  # the sources tested here
-    few["PYTHONPATH"] = os.pathsep.join(map(str, paths))
+    paths = (COMMANDS.parent, Path(sizewise.__file__).parents[1], *filter(None, [os.environ.get("PYTHONPATH")]))
+    few["PYTHONPATH"] = os.pathsep.join(map(str, paths))  # the sources tested here come first
     return kept | folders | few | {"nnUNet_extTrainer": str(trainer_folder())} | more
 
 

@@ -1,14 +1,18 @@
 """The model card: what a run's README.md says, from what is in its folder."""
 
 import math
+import os
+from pathlib import Path
 
 import pytest
-from train.tiny_runs import train_tiny
+from train.tiny_runs import CPU, TINY, train_tiny
 
 from sizewise.metrics.cases_csv import read_cases
 from sizewise.metrics.class_summary import summarise
 from sizewise.metrics.registry import METRICS
 from sizewise.train.model_card import _interval, _plain
+from sizewise.train.resolve import resolve
+from sizewise.train.run import run_training
 
 pytestmark = pytest.mark.usefixtures("no_curves")
 
@@ -22,9 +26,23 @@ def test_every_part_is_there_with_the_runs_own_numbers(tmp_path):
     assert f"| argmax | organ | {one.cases} | {METRICS['dsc'].screen[1].format(one.means['dsc'])} (" in card
     assert f"{100 * one.means['true_proportion']:.2f} %" in card
     assert "decided by argmax" in card
-    (tmp_path / "run" / "README.md").unlink()  # killed right before it, or of an earlier version
+    (tmp_path / "run" / "README.md").unlink()  # or of an earlier version
     train_tiny("synthetic", tmp_path / "run", resume=True)
     assert (tmp_path / "run" / "README.md").read_text() == card
+
+
+def test_the_scores_are_the_last_file_that_a_run_writes(tmp_path, monkeypatch):
+    """A kill after them would leave half a card in a folder that is complete, and a study never looks there again."""
+    written, replace = [], os.replace
+    monkeypatch.setattr("os.replace", lambda old, new: (written.append(Path(new).name), replace(old, new)))
+    train_tiny("synthetic", tmp_path / "run")
+    assert "README.md" in written
+    assert written[-1] == "cases.csv"
+    written.clear()
+    run = resolve(TINY | {"data": "synthetic"})
+    run_training(run, folder=tmp_path / "run", runtime=CPU, resume=True, decisions=("argmax", "dice"))
+    assert [name for name in written if name in ("README.md", "cases.csv")] == ["README.md", "cases.csv"]
+    assert "| dice |" in (tmp_path / "run" / "README.md").read_text()
 
 
 def test_the_interval_is_students():

@@ -8,6 +8,21 @@ import sys
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 some runs failed, 2 wrong use or bad input, 130 interrupted."""
+    try:
+        from sizewise.cli.lost_interrupts import lost_interrupts_come_again
+
+        with lost_interrupts_come_again():
+            code = _run()  # may leave through sys.exit
+    except BaseException as left:
+        if not _was_interrupted(left):
+            raise
+        print("sizewise: interrupted.", file=sys.stderr)
+        code = 130
+    sys.exit(code)
+
+
+def _run() -> int:
+    """What was asked for; imports are here, since most of a short command's time is theirs."""
     from sizewise.data.file_names import ignore_pillow_warnings
     from sizewise.errors import BadInput, RunFailed
 
@@ -19,19 +34,15 @@ def main() -> None:
         if error.name != "typer":
             raise
         print("sizewise: the command line needs typer. Install it with: pip install 'sizewise[train]'", file=sys.stderr)
-        sys.exit(2)
+        return 2
     try:
         make_app()()  # leaves through sys.exit: with 2 for wrong use
-    except (SystemExit, KeyboardInterrupt) as left:
-        if not _was_interrupted(left):
-            raise
-        print("sizewise: interrupted.", file=sys.stderr)
-        sys.exit(130)
     except (BadInput, RunFailed, OSError, MemoryError) as error:
         if os.environ.get("SIZEWISE_DEBUG"):
             raise
         print(f"sizewise: {sentence(error)}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, BadInput) else 1)
+        return 2 if isinstance(error, BadInput) else 1
+    return 0
 
 
 def sentence(error: BaseException) -> str:
@@ -67,7 +78,7 @@ def _refuse_odd_words() -> None:
 
 
 def _was_interrupted(left: BaseException | None) -> bool:
-    """Whether Ctrl-C is the reason: typer turns it into an exit code of its own, which changed between versions."""
+    """Whether Ctrl-C is the reason: typer turns it into an exit code of its own, and an import may into its error."""
     while left is not None and not isinstance(left, KeyboardInterrupt):
         left = left.__cause__ or left.__context__
     return left is not None

@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sizewise.checksums import check_intact, is_intact, replacing_checked
 from sizewise.errors import BadInput
 from sizewise.files import replacing
-from sizewise.metrics.case import RegionScore
-from sizewise.metrics.component_matches import size_thirds
 from sizewise.metrics.overlap import pool
 from sizewise.metrics.registry import METRICS, POOLED
 from sizewise.outside_names import read_cell, written_cell
+
+if TYPE_CHECKING:
+    from sizewise.metrics.case import RegionScore
 
 RUN_COLUMNS = ("run", "data", "model", "loss", "weight", "seed", "decision")
 COLUMNS = (*RUN_COLUMNS, "case", "class", "metric", "value")
@@ -64,7 +66,7 @@ class Row:
         return (*astuple(self.of), self.case, str(self.class_id), self.metric, value)
 
 
-def score_rows(scores: Mapping[str, Sequence[RegionScore]], *, of: RunColumns | None = None) -> Iterator[Row]:
+def score_rows(scores: Mapping[str, Sequence["RegionScore"]], *, of: RunColumns | None = None) -> Iterator[Row]:
     """The rows of many cases, and after them the pooled ones, computed from summed counts.
 
     Args:
@@ -72,6 +74,7 @@ def score_rows(scores: Mapping[str, Sequence[RegionScore]], *, of: RunColumns | 
         of: the run they belong to.
 
     >>> from sizewise.metrics.overlap import Counts
+    >>> from sizewise.metrics.case import RegionScore
     >>> for row in score_rows({"a": [RegionScore(1, Counts(2, 3, 5, 100))]}):
     ...     print(row.case, row.class_id, row.metric, row.value)
     a 1 dsc 0.5
@@ -95,8 +98,10 @@ def score_rows(scores: Mapping[str, Sequence[RegionScore]], *, of: RunColumns | 
                 yield Row(of, POOLED_CASE, class_id, name + POOLED, metric.of_counts(counts))
 
 
-def component_thirds(scores: Mapping[str, Sequence[RegionScore]]) -> dict[int, tuple[float, float]]:
+def component_thirds(scores: Mapping[str, Sequence["RegionScore"]]) -> dict[int, tuple[float, float]]:
     """By class, the sizes that part its true components, over all cases, into thirds; none for a class without any."""
+    from sizewise.metrics.component_matches import size_thirds  # with scipy, which readers of tables need not wait for
+
     sizes: dict[int, list[int]] = {}
     for region in (one for regions in scores.values() for one in regions):
         if region.components is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sizewise.data.dataset import Case
 from sizewise.files import write_whole
-from sizewise.metrics.cases_csv import ARGMAX, Row, read_cases
+from sizewise.metrics.cases_csv import ARGMAX, Row
 from sizewise.metrics.class_summary import summarise
 from sizewise.metrics.registry import METRICS, Metric
 from sizewise.train.calibration import read_calibration
@@ -19,16 +19,15 @@ RATIOS = ("dsc", "iou", "nsd")  # between 0 and 1; other scores on the card are 
 FEW_CASES = 20  # below it an interval over cases says little
 
 
-def write_model_card(run: ResolvedRun, folder: Path) -> Path:
-    """Write the card of a run that was scored; returns the file."""
+def write_model_card(run: ResolvedRun, folder: Path, rows: Sequence[Row]) -> Path:
+    """Write the card of a run with these scores, which ``cases.csv`` has or is about to get; returns the file."""
     path = folder / FILE
-    write_whole(path, model_card(run, folder))
+    write_whole(path, model_card(run, folder, rows))
     return path
 
 
-def model_card(run: ResolvedRun, folder: Path) -> str:
+def model_card(run: ResolvedRun, folder: Path, rows: Sequence[Row]) -> str:
     """Data, split, scores with intervals, sizes, decision, use and limits, as Markdown."""
-    rows = list(read_cases(folder / "cases.csv"))
     parts = [
         f"# {_plain(run.dataset.name)}: {run.config.model} trained with {_plain(run.config.loss)}",
         f"Made by `sizewise train`; run `{run.config.hash}`, seed {run.config.seed}. `config.json` has every setting, "

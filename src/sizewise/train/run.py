@@ -10,7 +10,7 @@ from lightning_fabric import Fabric
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
-from sizewise.metrics.cases_csv import ARGMAX
+from sizewise.metrics.cases_csv import ARGMAX, read_cases
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.cost import write_cost
 from sizewise.train.decided_labels import decision_names
@@ -84,8 +84,8 @@ def run_training(
             stores, log = None, lambda line: None
         fabric.barrier()
         if is_finished(folder, decisions):
-            if fabric.is_global_zero and not (folder / CARD).exists():  # killed just before, or of an earlier version
-                write_model_card(run, folder)
+            if fabric.is_global_zero and not (folder / CARD).exists():  # removed, or of an earlier version
+                write_model_card(run, folder, read_cases(folder / "cases.csv"))
             log(f"{folder} is finished already.")
             return run.config
         threads = threads_begun_with(folder) or runtime.threads
@@ -134,8 +134,6 @@ def _carry_out(
     fabric.barrier()
     if is_finished(folder):  # trained and scored before: the rest is decided from its weights
         write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
-        if fabric.is_global_zero:
-            write_model_card(run, folder)
         return
     if fabric.is_global_zero:
         check_scored_cases(task)
@@ -156,7 +154,6 @@ def _carry_out(
         write_cost(folder, fabric.device)
     write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
     if fabric.is_global_zero:
-        write_model_card(run, folder)
         loggers.end(run_scores_by_name(folder, task.names), run_files(folder))
 
 

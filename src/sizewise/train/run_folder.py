@@ -10,8 +10,8 @@
 | history.csv | one row per epoch |
 | best.pt, last.pt | weights chosen on validation; state to resume from |
 | checksums.json | of cases.csv and history.csv, once the run is complete: cut short, they would look like any other |
-| cases.csv | scores of the test cases; written last, so its presence means that the run is complete |
 | README.md | the model card: data, split, scores with intervals, sizes, decision, limits |
+| cases.csv | scores of the test cases; written last, so its presence means that the run is complete |
 | components.json | of which classes only the largest component is kept, once that was asked for |
 | decision.json | the temperatures of decisions other than argmax, from the validation cases; once one was asked for |
 | cost.json | milliseconds a step, seconds of training, peak memory |

@@ -1,4 +1,4 @@
-"""The scores of a trained run: its test cases under argmax and other decisions, in ``cases.csv``.
+"""The scores of a trained run: its test cases under argmax and other decisions, in the model card and ``cases.csv``.
 
 Decisions come from the same weights. One that is asked for after the run was finished is scored then, and its rows are
 added to the table.
@@ -15,6 +15,7 @@ from sizewise.metrics.arms import loss_cell
 from sizewise.metrics.cases_csv import ARGMAX, Row, RunColumns, read_cases, score_rows, write_complete
 from sizewise.train.calibration import calibrate
 from sizewise.train.config import Runtime
+from sizewise.train.model_card import write_model_card
 from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run_folder import scored_decisions
@@ -33,7 +34,7 @@ def write_test_scores(
     decisions: Sequence[str],
     log: Log,
 ) -> None:
-    """Score what ``cases.csv`` lacks, and write the table with all of it; interrupted, the old one stays."""
+    """Score what ``cases.csv`` lacks; write the card and the table with all of it. Interrupted, the old table stays."""
     config, task = run.config, run.task
     known = fabric.broadcast(scored_decisions(folder) if fabric.is_global_zero else ())
     missing = [one for one in decisions if one not in known]
@@ -63,6 +64,7 @@ def write_test_scores(
             rows += score_rows(of_cases, of=run_columns(run, decision))
         if (folder / "history.csv").exists():
             remember(folder / "history.csv")
+        write_model_card(run, folder, rows)  # before the table: a run that has one is complete, and is left alone
         write_complete(folder / "cases.csv", rows)
     fabric.barrier()
 
