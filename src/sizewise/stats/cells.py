@@ -14,6 +14,9 @@ from sizewise.stats.nearest import nearest
 from sizewise.stats.reference import can_hold
 from sizewise.stats.target_values import check_probabilities
 
+# Below, numbers of cells take two bytes: every step reads them twice.
+MOST_NARROW = 1 << 15
+
 
 class Cells(Mapping[int, Tensor]):
     """The cells of a batch: ``cells[k]`` is the map of class k, (N, *S), 0 where a pixel has no cell.
@@ -22,7 +25,7 @@ class Cells(Mapping[int, Tensor]):
     together from maps that were cropped, flipped or resampled (by nearest neighbour) with the labels.
 
     Args:
-        maps: int32, (N, K', *S), one map for each of ``classes``.
+        maps: int16 or int32, (N, K', *S), one map for each of ``classes``.
         classes: the K' class ids; of sigmoid channels their numbers.
         most: no cell has a higher number. On a GPU, leaving it out costs a wait for the maps.
 
@@ -42,7 +45,7 @@ class Cells(Mapping[int, Tensor]):
                 f"Cells: maps must have shape (N, K', *S) with one map for each of the K' = {len(self.classes)} "
                 f"classes, got {shape(maps)} for {list(self.classes)}."
             )
-        self.maps = maps if maps.dtype == torch.int32 else maps.to(torch.int32)
+        self.maps = maps if maps.dtype in (torch.int16, torch.int32) else maps.to(torch.int32)
         self.most = int(maps.amax()) if most is None and maps.numel() else int(most or 0)
 
     def __getitem__(self, class_id: int) -> Tensor:
@@ -192,7 +195,8 @@ def find_cells(
             counts = list(pool.map(fill, places))
     else:
         counts = [fill(place) for place in places]
-    return Cells(maps.to(device), ids, max(counts, default=0))
+    most = max(counts, default=0)
+    return Cells(maps.to(torch.int16 if most < MOST_NARROW else torch.int32).to(device), ids, most)
 
 
 def prepare_cells(where: str, cells: Any, logits: Tensor) -> Cells:

@@ -46,7 +46,7 @@ def given(case, seed=0, most=6):
     draw = torch.Generator().manual_seed(seed)
     flat = torch.arange(logits[0, 0].numel()).view(1, 1, *logits.shape[2:])
     stretch = torch.randint(3, 40, (logits.shape[0], len(classes), *[1] * (logits.dim() - 2)), generator=draw)
-    maps = ((flat // stretch) % (most + 1)).to(torch.int32)
+    maps = ((flat // stretch) % (most + 1)).to(torch.int32 if case.mask else torch.int16)
     maps = laid_out(maps, case.layout if case.layout in ("transposed", "crop") else "contiguous").to(DEVICE)
     kinds, parameters = zip(*((int(kind), parameter) for kind, parameter in FIELDS[case.fields]), strict=True)
     return logits, target, mask, maps, classes, most, ignore_index, sigmoid, list(kinds), list(parameters)

@@ -49,7 +49,8 @@ def fused_cell_step(
 def cell_form(logits: Tensor, target: Tensor, mask: Tensor | None, cells: Cells) -> tuple:
     """All of the input that the launches depend on. The number of cells is rounded up, so that few are prepared."""
     maps = cells.maps
-    of_maps = (maps.shape, maps.stride(), maps.data_ptr() & 15, cells.classes, power_of_two(max(1, cells.most)))
+    layout = (maps.shape, maps.stride(), maps.dtype, maps.data_ptr() & 15)
+    of_maps = (*layout, cells.classes, power_of_two(max(1, cells.most)))
     return (*form_of(logits, target, mask), *of_maps)
 
 
