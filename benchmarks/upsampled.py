@@ -41,6 +41,7 @@ def ours(size: tuple[int, ...]) -> dict:
         "our RCE, upsample": sw.loss("RCE", upsample="linear").cuda(),
         "our DiceCE, upsample": sw.loss("DiceCE", upsample="linear").cuda(),
         "our RCE, upsample, corners": sw.loss("RCE", upsample="linear-corners").cuda(),
+        "our RCE, upsample, corners, channels_last": sw.loss("RCE", upsample="linear-corners").cuda(),
     }
 
 
@@ -57,6 +58,7 @@ def peers(size: tuple[int, ...]) -> dict:
 
     return {
         "interpolate, our RCE": lambda z, y: plain(enlarged(z), y),
+        "interpolate, our RCE, channels_last": lambda z, y: plain(enlarged(z), y),
         "interpolate, torch CE": peer,
         "interpolate, torch CE, compiled": torch.compile(peer, fullgraph=True, dynamic=False),
     }
@@ -64,11 +66,15 @@ def peers(size: tuple[int, ...]) -> dict:
 
 def measured(shape, size, dtype, labels, ways) -> Iterator[list[str]]:
     """A row for each way."""
-    logits = torch.randn(shape, device="cuda", dtype=dtype).requires_grad_()
+    contiguous = torch.randn(shape, device="cuda", dtype=dtype)
     target = torch.randint(0, shape[1], (shape[0], *size), device="cuda", dtype=labels)
     for name, loss in ways(size).items():
+        logits = contiguous.clone()
+        if name.endswith("channels_last"):
+            logits = logits.movedim(1, -1).contiguous().movedim(-1, 1)
+        logits.requires_grad_()
 
-        def run(loss=loss):
+        def run(loss=loss, logits=logits):
             return torch.autograd.grad(loss(logits, target), logits)
 
         start = time.perf_counter()

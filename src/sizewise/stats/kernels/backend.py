@@ -12,8 +12,8 @@ from sizewise.stats.upsampling import CORNERS, axis_of
 OLDEST_TRITON = (3, 4)
 # Beyond, a tile of all classes does not fit the registers of a program; the reference streams over any number.
 MOST_CLASSES = 4096
-# Where logits are upsampled, a program holds one column of pixels in each lane: all that touch one cell.
-MOST_COLUMNS = 512
+# Where logits are upsampled, a program's lanes hold all columns of pixels that touch one cell, four in each.
+MOST_COLUMNS = 128
 
 
 def backend(logits: Tensor, target: Tensor, sigmoid: bool, upsample: str | None) -> ModuleType:

@@ -23,6 +23,7 @@ from sizewise.stats.kernels.piece_logits import (
 from sizewise.stats.kernels.piece_targets import class_shares
 from sizewise.stats.kernels.pixel_gradient import focal_slope
 from sizewise.stats.kernels.pixel_values import gather_slots
+from sizewise.stats.kernels.raw_access import read
 from sizewise.stats.kernels.tile import OVERLAP
 
 
@@ -30,14 +31,14 @@ from sizewise.stats.kernels.tile import OVERLAP
 def chunk_slot(
     coefficients, row, rows, classes, SLOT: tl.constexpr, SLOTS: tl.constexpr, TERMS: tl.constexpr, K: tl.constexpr
 ):
-    """∂L/∂field of a chunk of classes, (CHUNK, 1): the sum over the field's planes of ∂L/∂term · ∂term/∂field."""
+    """∂L/∂field of a chunk of classes, (CHUNK, 1): Σ over the field's planes of ∂L/∂term · ∂term/∂field; any past K."""
     own = coefficients + row.to(tl.int64) * K
     per_plane = tl.full([], rows, tl.int64) * K
     factors = coefficients + len(SLOTS) * per_plane
     value = tl.zeros(classes.shape, coefficients.dtype.element_ty)
     for p in tl.static_range(len(SLOTS)):
         if SLOTS[p] == SLOT:
-            one = tl.load(own + (p * per_plane + classes), mask=classes < K, other=0.0)
+            one = read(own + (p * per_plane + tl.minimum(classes, K - 1)), classes >= 0, True)
             value += one * tl.load(factors + TERMS[p])
     return value
 
@@ -126,7 +127,7 @@ def summed_exponentials(
         sizes, kept_sizes, _labels = chunk_slots(
             coefficients, row, rows, classes, KINDS, SIZES, KEPT_SIZES, SLOTS, TERMS, K, False
         )
-        found = class_corners(z_start, z_channel, classes, corners, d_weights, K, SIGMOID, AXES, DTYPE)
+        found = class_corners(z_start, z_channel, classes, corners, d_weights, K, CHUNK, SIGMOID, AXES, DTYPE)
         upper, lower = columns_of(found, near, far)
         new_highs = ()
         new_totals = ()
@@ -214,7 +215,7 @@ def summed_share_pulls(
         parts = ()
         for f in tl.static_range(len(KINDS)):
             parts = parts + (chunk_slot(coefficients, row, rows, classes, f, SLOTS, TERMS, K),)
-        found = class_corners(z_start, z_channel, classes, corners, d_weights, K, SIGMOID, AXES, DTYPE)
+        found = class_corners(z_start, z_channel, classes, corners, d_weights, K, CHUNK, SIGMOID, AXES, DTYPE)
         upper, lower = columns_of(found, near, far)
         more = ()
         for i in tl.static_range(len(entering)):

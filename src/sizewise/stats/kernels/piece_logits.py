@@ -83,19 +83,6 @@ def corners_at(x_first, x_second, y_first, y_second, d_first, d_second, z_outer,
 
 
 @triton.jit
-def corner_logits(start, offsets, corners, d_weights, there, other, AXES: tl.constexpr, DTYPE: tl.constexpr):
-    """The logits at a piece's four corners, those of two planes joined; ``other`` where a class is not ``there``."""
-    found = ()
-    for i in tl.static_range(4):
-        value = tl.load(start + (offsets + corners[i]), mask=there, other=other).to(DTYPE)
-        if AXES > 2:
-            behind = tl.load(start + (offsets + corners[4 + i]), mask=there, other=other).to(DTYPE)
-            value = value * d_weights[0] + behind * d_weights[1]
-        found = found + (value,)
-    return found
-
-
-@triton.jit
 def class_corners(
     start,
     z_channel,
@@ -103,17 +90,30 @@ def class_corners(
     corners,
     d_weights,
     K: tl.constexpr,
+    CHUNK: tl.constexpr,
     SIGMOID: tl.constexpr,
     AXES: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """:func:`corner_logits` of a chunk of classes, (CHUNK, 1); −∞ past K, and with a sigmoid 0 for class 0."""
+    """The logits of a chunk of classes at a piece's four corners, (CHUNK, LANES), those of two planes joined.
+
+    They are −∞ past K, and with a sigmoid 0 for class 0.
+    """
     if SIGMOID:
-        offsets = classes.to(tl.int64) * 0
-        return corner_logits(start, offsets, corners, d_weights, classes == 1, 0.0, AXES, DTYPE)
+        own = start + classes.to(tl.int64) * 0
     else:
-        offsets = classes * tl.full([], z_channel, tl.int64)
-        return corner_logits(start, offsets, corners, d_weights, classes < K, -float("inf"), AXES, DTYPE)
+        own = start + tl.minimum(classes, K - 1) * tl.full([], z_channel, tl.int64)
+    found = ()
+    for i in tl.static_range(4):
+        value = read(own + corners[i], classes >= 0, True).to(DTYPE)
+        if AXES > 2:
+            value = value * d_weights[0] + read(own + corners[4 + i], classes >= 0, True).to(DTYPE) * d_weights[1]
+        if SIGMOID:
+            value = tl.where(classes == 1, value, 0.0)
+        elif K % CHUNK != 0:
+            value = tl.where(classes < K, value, -float("inf"))
+        found = found + (value,)
+    return found
 
 
 @triton.jit

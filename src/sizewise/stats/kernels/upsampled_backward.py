@@ -31,6 +31,7 @@ from sizewise.stats.kernels.piece_logits import (
     reading_weights,
 )
 from sizewise.stats.kernels.piece_targets import class_shares, piece_labels, piece_masks
+from sizewise.stats.kernels.raw_access import read, write
 from sizewise.stats.kernels.tile import row_start
 
 
@@ -310,12 +311,12 @@ def gradient_of_pieces(
                     g_class = classes * tl.full([], g_channel, tl.int64)
                 into_first = written & (y_first + 0 * cell >= first_row)
                 into_second = written & (y_second + 0 * cell < last_row) & (y_second + 0 * cell > y_first)
-                before_first = tl.load(g_first + g_class, mask=into_first, other=0.0)
-                before_second = tl.load(g_second + g_class, mask=into_second, other=0.0)
+                before_first = read(g_first + g_class, into_first, False)
+                before_second = read(g_second + g_class, into_second, False)
                 sizes, kept_sizes, label_parts = chunk_slots(
                     coefficients, row, rows, classes, KINDS, SIZES, KEPT_SIZES, SLOTS, TERMS, K, SHARES
                 )
-                found = class_corners(z_start, z_channel, classes, corners, d_weights, K, SIGMOID, AXES, DTYPE)
+                found = class_corners(z_start, z_channel, classes, corners, d_weights, K, CHUNK, SIGMOID, AXES, DTYPE)
                 upper, lower = columns_of(found, near, far)
                 up_left = tl.zeros([CHUNK, LANES], DTYPE)
                 up_right = tl.zeros([CHUNK, LANES], DTYPE)
@@ -363,6 +364,6 @@ def gradient_of_pieces(
                     down_right += column_down * x_shares[x]
                 first = gathered(up_left, up_right, taps)
                 second = gathered(down_left, down_right, taps)
-                tl.store(g_first + g_class, before_first + first * plane_share, mask=into_first)
-                tl.store(g_second + g_class, before_second + second * plane_share, mask=into_second)
+                write(g_first + g_class, before_first + first * plane_share, into_first, False)
+                write(g_second + g_class, before_second + second * plane_share, into_second, False)
             tl.debug_barrier()  # the next rows read what these wrote

@@ -24,6 +24,7 @@ from sizewise.stats.kernels.piece_logits import (
     shrunk,
 )
 from sizewise.stats.kernels.piece_targets import class_shares, piece_labels, piece_masks, wrong_shares
+from sizewise.stats.kernels.raw_access import read, write
 from sizewise.stats.kernels.tile import COUNT, KEPT_SIZE, OVERLAP, PIXELS, SIZE, row_start
 
 
@@ -163,7 +164,7 @@ def sums_of_pieces(
         if G > 0 and (G > 1 or TEMPERATURES[0] > 0):
             for start in range(0, K, CHUNK):
                 classes = start + tl.arange(0, CHUNK)[:, None]
-                found = class_corners(z_start, z_channel, classes, corners, d_weights, K, SIGMOID, AXES, DTYPE)
+                found = class_corners(z_start, z_channel, classes, corners, d_weights, K, CHUNK, SIGMOID, AXES, DTYPE)
                 upper, lower = columns_of(found, near, far)
                 new_highs = ()
                 new_totals = ()
@@ -237,7 +238,7 @@ def sums_of_pieces(
             classes = start + tl.arange(0, CHUNK)[:, None]
             known = classes < K
             if SIZED:
-                found = class_corners(z_start, z_channel, classes, corners, d_weights, K, SIGMOID, AXES, DTYPE)
+                found = class_corners(z_start, z_channel, classes, corners, d_weights, K, CHUNK, SIGMOID, AXES, DTYPE)
                 upper, lower = columns_of(found, near, far)
             added = ()
             for _f in tl.static_range(FIELDS):
@@ -273,8 +274,8 @@ def sums_of_pieces(
                 added = more
             for f in tl.static_range(FIELDS):
                 place = partials + (((OWN + f) * wide_rows + row) * K + classes) * programs
-                before = tl.load(place, mask=known & (tile + 0 * classes > part), other=0.0)
-                tl.store(place, before + tl.sum(added[f], axis=1, keep_dims=True), mask=known)
+                before = read(place, known & (tile + 0 * classes > part), False)
+                write(place, before + tl.sum(added[f], axis=1, keep_dims=True), known, False)
         tl.debug_barrier()  # the next tile reads what one thread wrote for all
 
     highest = tl.max(tl.max(stray, axis=1), axis=0)
