@@ -60,7 +60,8 @@ def train(case: str, kind: str, folder: Path, accelerator: str) -> None:
     settings = dict(COMMON | CASES[case])
     compiled = settings.pop("compile", "off")
     eager = {"graphs": "off", "compile": "off"} if kind == "eager" else {"compile": compiled}
-    runtime = Runtime(accelerator=accelerator, save_seconds=0, deterministic=True, **eager)
+    beside = {"workers": 2, "sharing": os.cpu_count() or 1}  # many at once: none starts processes of its own
+    runtime = Runtime(accelerator=accelerator, save_seconds=0, deterministic=True, **eager, **beside)
     run = resolve(settings)
     given = {"folder": folder, "runtime": runtime, "resume": True, "log": lambda line: print(line, flush=True)}
     if kind == "resumed":
@@ -115,7 +116,7 @@ def main() -> int:
 
         def carry_out(job: tuple[str, str]) -> str:
             started, name = time.perf_counter(), "-".join(job)
-            own = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(root / f"cache-{name}")}
+            own = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(root / f"cache-{name}"), "OMP_NUM_THREADS": "2"}
             command = [sys.executable, __file__, accelerator, *job, str(root / name)]
             done = subprocess.run(command, capture_output=True, text=True, env=own)
             print(f"{name}: {time.perf_counter() - started:.0f} s", flush=True)

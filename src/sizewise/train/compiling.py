@@ -12,8 +12,8 @@ from sizewise.train.config import Runtime
 from sizewise.train.failures import first_line, is_out_of_memory
 from sizewise.train.setup import Log, Setup
 
-COMPILING_SECONDS = 60.0  # of R50-FPN, forward and backward, where nothing is cached
-SAVED_SHARE = 0.2  # of a step of R50-FPN in bfloat16
+COMPILING_SECONDS = 60.0  # allowed for the compiler, as if nothing were cached
+SAVED_SHARE = 0.2  # of a step; R50-FPN in bfloat16 went from 11.3 to 8.75 ms under torch.compile with graphs of its own
 TIMED_STEPS = 10
 
 
