@@ -20,7 +20,7 @@ def test_the_kernels_of_a_decision_compile_for_a_gpu(classes, tmp_path):
         env=environment | {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     sizes = [int(line.split()[1]) for line in done.stdout.splitlines()]
