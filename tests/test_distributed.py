@@ -81,7 +81,7 @@ def ranks(tmp_path_factory):
         for rank in range(2)
     ]
     for process in started:
-        _, errors = process.communicate(timeout=180)
+        _, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
     return [torch.load(folder / f"rank{rank}.pt") for rank in range(2)]
 

@@ -193,7 +193,7 @@ def test_whole_images_of_different_sizes(run, tmp_path):
     assert "Test scores" in out
 
 
-def wait_for(path: Path, process, limit_s=120):
+def wait_for(path: Path, process, limit_s=600):
     end = time.monotonic() + limit_s
     while not path.exists():
         assert process.poll() is None, process.communicate()
@@ -217,7 +217,7 @@ def test_ctrl_c_ends_with_130_and_the_run_goes_on_later(data, tmp_path):
     assert lines[2].startswith("epoch   1/500  loss")
     wait_for(tmp_path / "run" / "last.pt", process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130
     assert said.splitlines() == [
         "run is intact: the same command with --resume --out run goes on.",
@@ -244,7 +244,7 @@ def test_a_run_of_two_processes_as_a_subprocess_does_what_one_does(run, data, tm
     """Group norm: no statistics over the batch, which is shared. The first process alone talks."""
     assert run(*TWO.split(), "--data", data, "--out", "one", "--decide", "dice")[0] == 0
     command = [*PROGRAM, *TWO.split(), "--data", str(data), "--devices", "2", "--decide", "dice"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ONE_THREAD, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ONE_THREAD, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # no library talks to the user
     lines = done.stdout.splitlines()
@@ -272,12 +272,12 @@ def test_torchrun_and_a_failure_of_two_processes(run, data, tmp_path):
     assert run(*TWO.split(), "--data", data, "--out", "one")[0] == 0
     start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command = [*start, "-m", "sizewise.cli.main", *TWO.split(), "--data", str(data), "--out", "two"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ONE_THREAD, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ONE_THREAD, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("epoch 1/1") == 1
     assert_same_within_rounding(tmp_path / "one", tmp_path / "two")
     again = [*PROGRAM, *TWO.split(), "--data", str(data), "--out", "two", "--devices", "2"]
-    done = subprocess.run(again, capture_output=True, text=True, cwd=tmp_path, env=ONE_THREAD, timeout=300)
+    done = subprocess.run(again, capture_output=True, text=True, cwd=tmp_path, env=ONE_THREAD, timeout=600)
     assert done.returncode == 2
     assert (
         done.stderr == "sizewise: two holds this run already, finished. Show it with --resume, or use another --out.\n"

@@ -40,7 +40,7 @@ def run(*arguments: str) -> str:
         [sys.executable, *arguments],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         cwd=EXAMPLES.parent,
         env={**os.environ, "OMP_NUM_THREADS": "1", "TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(paths)},
     )

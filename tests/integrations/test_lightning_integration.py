@@ -185,7 +185,7 @@ def test_two_processes_log_the_mean_over_both(tmp_path):
         [sys.executable, str(script), str(here), str(here.parent), str(here.parent / "peers")],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("{")]

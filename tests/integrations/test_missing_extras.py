@@ -30,7 +30,7 @@ for name in ("fpn-resnet50", "monai-unet"):
     except BadInput as error:
         print(error)
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     needs = {
         "sizewise.integrations.lightning needs lightning": "lightning",

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(find_spec("torchvision") is None, reason="torchv
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     assert not done.stderr, done.stderr
     return done.stdout.strip()

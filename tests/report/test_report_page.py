@@ -28,7 +28,7 @@ def chromium():
 @pytest.fixture
 def page(chromium, path):
     chromium.events.clear()
-    chromium.seconds = chromium.open(path)
+    chromium.open(path)
     yield chromium
     assert chromium.errors == []
     assert [url for url in chromium.requests if url != path.absolute().as_uri()] == []

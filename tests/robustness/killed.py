@@ -88,6 +88,12 @@ def inside_a_save(number: int, where: str):
     return die
 
 
+def written(place: Path) -> dict[str, bytes]:
+    """The tables and model cards, each by where it is."""
+    files = [path for path in place.rglob("*") if path.name in ("cases.csv", "results.csv", "README.md")]
+    return {str(path.relative_to(place)): path.read_bytes() for path in files}
+
+
 def main() -> None:
     what, data, kills, seed, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], Path(sys.argv[5])
     draw = random.Random(seed)
@@ -96,7 +102,7 @@ def main() -> None:
     loop.draw_curves = lambda *given, **named: None
     done, used = in_a_fork(what, data, folder / "whole", lambda: None)
     assert done, "the whole one was not finished"
-    whole = {path.name: path.read_bytes() for path in (folder / "whole").rglob("*.csv") if path.name in TABLES}
+    whole = written(folder / "whole")
     for module in (folder / "whole" / "modules").read_text().split():  # so that no fork imports them again
         with contextlib.suppress(Exception):
             import_module(module)
@@ -111,17 +117,15 @@ def main() -> None:
             if done:
                 break
             killed += 1
-        found = {path.name: path.read_bytes() for path in place.rglob("*.csv") if path.name in TABLES}
-        if found != whole:
-            sys.exit(f"other numbers after {killed} kills: {place}")
+        found = written(place)
+        if different := sorted(name for name in {*whole, *found} if whole.get(name) != found.get(name)):
+            sys.exit(f"other bytes after {killed} kills: {different} of {place}")
         if left := list(place.rglob(".partial-*")):
             sys.exit(f"half a file is left: {left}")
         shutil.rmtree(place)
         rounds += 1
     print(f"{killed} kills of {what}, {rounds} times to the end", resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime)
 
-
-TABLES = ("cases.csv", "results.csv")
 
 if __name__ == "__main__":
     main()

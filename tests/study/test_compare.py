@@ -83,7 +83,7 @@ def test_two_processes_share_a_study(finished, tmp_path):
         subprocess.Popen([sys.executable, PROGRAM, folder], env=_environment(), stdout=subprocess.DEVNULL)
         for _ in range(2)
     ]
-    assert [process.wait(timeout=300) for process in others] == [0, 0]
+    assert [process.wait(timeout=600) for process in others] == [0, 0]
     tiny_study(folder)  # whoever came last may have found the other's runs unfinished
     assert (folder / "results.csv").read_bytes() == (finished / "results.csv").read_bytes()
 

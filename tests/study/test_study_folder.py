@@ -31,7 +31,7 @@ def test_two_processes_that_add_to_a_study_lose_nothing(tmp_path):
     folder = tmp_path / "study"
 
     def add(first):
-        return subprocess.run([sys.executable, "-c", ADD, folder, str(first)], check=True, timeout=120)
+        return subprocess.run([sys.executable, "-c", ADD, folder, str(first)], check=True, timeout=600)
 
     with ThreadPoolExecutor(2) as both:
         list(both.map(add, (0, 1)))

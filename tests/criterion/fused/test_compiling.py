@@ -20,7 +20,7 @@ def test_the_kernels_of_a_loss_compile_for_a_gpu(name, tmp_path):
         env=environment | {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     sizes = {kernel: int(size) for kernel, size in (line.split() for line in done.stdout.splitlines())}

@@ -74,7 +74,7 @@ def test_ctrl_c_ends_the_helpers(tmp_path):
 def test_a_helper_ends_when_its_parent_is_gone(tmp_path):
     helper = start_helper(tmp_path, Runtime(accelerator="cpu"), threads=1)
     helper.stdin.close()  # as the system does when the parent is killed
-    assert helper.wait(60) == 1
+    assert helper.wait(600) == 1
     helper.stdout.close()
 
 
@@ -90,7 +90,7 @@ def test_a_helper_says_what_it_does_and_ends_when_there_is_nothing_more(tmp_path
     assert {line[1] for line in lines[1:]} == {run.name}
     assert all(float(line[2]) > 0 for line in lines[1:3])
     assert [line[2] for line in lines[3:]] == ["finished", "skipped"]
-    assert helper.wait(60) == 0
+    assert helper.wait(600) == 0
     helper.communicate()  # closes the pipes
 
 
@@ -116,7 +116,7 @@ def test_a_run_that_does_not_fit_beside_others_is_repeated_alone(alone, tmp_path
     def unhurried(run, **options):
         original(run, **options)
         tried.append(run.config.seed)
-        assert helper_ended.wait(120)  # the helper was started after this run's second epoch
+        assert helper_ended.wait(600)  # the helper was started after this run's second epoch
 
     monkeypatch.setattr(crew.Crew, "ended", note_end)
     monkeypatch.setattr(worker, "run_training", unhurried)
