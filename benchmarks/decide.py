@@ -15,7 +15,7 @@ import torch
 
 import sizewise as sw
 
-SHAPES = ((8, 2, 512, 512), (2, 3, 128, 128, 128), (8, 19, 512, 1024), (2, 16, 96, 160, 160))
+SHAPES = ((8, 19, 512, 1024), (2, 16, 96, 160, 160), (8, 2, 512, 512), (2, 3, 128, 128, 128))
 ROUNDS = 7
 
 
@@ -76,42 +76,48 @@ def ways(logits: torch.Tensor) -> dict:
 
 
 def main() -> None:
-    """Print medians, and write them as rows."""
-    rows = []
-    for shape in SHAPES:
-        logits = smooth(shape)
-        runs = ways(logits)
-        times: dict[str, list[float]] = {name: [] for name in runs}
-        memory, graphs = {}, {}
+    """Print medians, and write them as rows, those of a shape when they are there."""
+    versions = (torch.cuda.get_device_name(), torch.__version__, os.environ.get("COMMIT", ""))
+    with open(sys.argv[1] if len(sys.argv) > 1 else os.devnull, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["shape", "way", "python_us", "device_us", "memory_over_logits", "gpu", "torch", "commit"])
+        for shape in SHAPES:
+            for row in measured(shape):
+                print(" | ".join(row), flush=True)
+                writer.writerow([*row, *versions])
+            file.flush()
+
+
+def measured(shape: tuple[int, ...]) -> list[list[str]]:
+    """The rows of one shape."""
+    logits = smooth(shape)
+    runs = ways(logits)
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    memory, graphs = {}, {}
+    for name, run in runs.items():
+        run()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        kept = run()
+        torch.cuda.synchronize()
+        memory[name] = (torch.cuda.max_memory_allocated() - before) / logits.nbytes
+        del kept
+        graphs[name] = None if name.startswith("rankseg") else captured(run)
+    on_device: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(ROUNDS):
         for name, run in runs.items():
-            run()
-            torch.cuda.synchronize()
-            before = torch.cuda.memory_allocated()
-            torch.cuda.reset_peak_memory_stats()
-            kept = run()
-            torch.cuda.synchronize()
-            memory[name] = (torch.cuda.max_memory_allocated() - before) / logits.nbytes
-            del kept
-            graphs[name] = None if name.startswith("rankseg") else captured(run)
-        on_device: dict[str, list[float]] = {name: [] for name in runs}
-        for _ in range(ROUNDS):
-            for name, run in runs.items():
-                times[name].append(microseconds(run, 5 if "rankseg" in name or "size" in name[9:] else 20))
-                if graphs[name] is not None:
-                    on_device[name].append(microseconds(graphs[name], 10))
-        for name in runs:
-            device = statistics.median(on_device[name]) if on_device[name] else float("nan")
-            row = ["x".join(map(str, shape)), name, f"{statistics.median(times[name]):.0f}", f"{device:.0f}"]
-            rows.append([*row, f"{memory[name]:.3f}"])
-            print(" | ".join(rows[-1]), flush=True)
-        del logits, runs, graphs
-        torch.cuda.empty_cache()
-    if len(sys.argv) > 1:
-        versions = (torch.cuda.get_device_name(), torch.__version__, os.environ.get("COMMIT", ""))
-        with open(sys.argv[1], "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["shape", "way", "python_us", "device_us", "memory_over_logits", "gpu", "torch", "commit"])
-            writer.writerows([*row, *versions] for row in rows)
+            times[name].append(microseconds(run, 5 if "rankseg" in name or "size" in name[9:] else 20))
+            if graphs[name] is not None:
+                on_device[name].append(microseconds(graphs[name], 10))
+    rows = []
+    for name in runs:
+        device = statistics.median(on_device[name]) if on_device[name] else float("nan")
+        row = ["x".join(map(str, shape)), name, f"{statistics.median(times[name]):.0f}", f"{device:.0f}"]
+        rows.append([*row, f"{memory[name]:.3f}"])
+    del logits, runs, graphs
+    torch.cuda.empty_cache()
+    return rows
 
 
 if __name__ == "__main__":
