@@ -16,16 +16,8 @@ its own. The sums of images, which a step also needs, are taken along the way.
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.cell_values import (
-    LARGEST_LOSS,
-    add_runs,
-    anywhere,
-    hand_on,
-    is_cell,
-    of_label,
-    pixel_value,
-    whole_number,
-)
+from sizewise.stats.kernels.cell_table import end_strip, leave_cells
+from sizewise.stats.kernels.cell_values import LARGEST_LOSS, anywhere, is_cell, pixel_value
 from sizewise.stats.kernels.forward import pieces
 from sizewise.stats.kernels.tile import (
     FOCAL,
@@ -69,21 +61,21 @@ def apart(values, VECTOR: tl.constexpr):
 
 
 @triton.jit
-def sums_of(kept, number: tl.constexpr, FIELDS: tl.constexpr):
-    """One cell's sums among all that a lane keeps."""
-    own = ()
-    for f in tl.static_range(FIELDS):
-        own = own + (kept[number * FIELDS + f],)
-    return own
+def every(values, number: tl.constexpr, COUNT: tl.constexpr, SIZE: tl.constexpr):
+    """Of groups of COUNT groups of SIZE values the ``number``-th inner group of each, in one tuple."""
+    found = ()
+    for g in tl.static_range(len(values) // (COUNT * SIZE)):
+        for f in tl.static_range(SIZE):
+            found = found + (values[(g * COUNT + number) * SIZE + f],)
+    return found
 
 
 @triton.jit
-def has_label(kept, KINDS: tl.constexpr):
-    """Where a lane has a pixel of the class."""
-    found = kept[0] < 0
-    for f in tl.static_range(len(KINDS)):
-        if of_label(KINDS[f]):
-            found = found | (kept[f] > 0)
+def every_first(values, number: tl.constexpr):
+    """The ``number``-th value of each tuple."""
+    found = ()
+    for g in tl.static_range(len(values)):
+        found = found + (values[g][number],)
     return found
 
 
@@ -268,38 +260,12 @@ def cell_tiles(
         if anywhere(turned > 0):
             for i in tl.static_range(len(CLASSES)):
                 column = row % channels if SIGMOID else CLASSES[i]
-                left = tl.zeros([1, LANES], tl.int32)  # the cell that a thread's pixels leave: mostly one
-                for g in tl.static_range(VECTOR):
-                    cell = cells[g * len(CLASSES) + i]
-                    left = tl.where((cell != heres[g][i]) & is_cell(cell, most) & (left == 0), cell, left)
-                others = tl.zeros([1, LANES], tl.int32)
-                for g in tl.static_range(VECTOR):
-                    cell = cells[g * len(CLASSES) + i]
-                    leaves = (cell != heres[g][i]) & is_cell(cell, most)
-                    others = others | (leaves & (cell != left)).to(tl.int32)
-                place = own + (left * channels + column) * REGIONS
-                for r in tl.static_range(REGIONS):
-                    gone = ()
-                    for f in tl.static_range(FIELDS):
-                        one = tl.zeros([1, LANES], DTYPE)
-                        for g in tl.static_range(VECTOR):
-                            cell = cells[g * len(CLASSES) + i]
-                            leaves = (cell != heres[g][i]) & (cell == left)
-                            one += tl.where(leaves, kept[((g * len(CLASSES) + i) * REGIONS + r) * FIELDS + f], 0.0)
-                        gone = gone + (one,)
-                    hand_on(place + r, plane, gone, left > 0, KINDS, False, BITS)
-                    labelled = (left > 0) & has_label(gone, KINDS)
-                    if anywhere(labelled):
-                        hand_on(place + r, plane, gone, labelled, KINDS, True, BITS)
-                if anywhere(others > 0):
-                    for g in tl.static_range(VECTOR):
-                        cell = cells[g * len(CLASSES) + i]
-                        leaves = (cell != heres[g][i]) & (cell != left) & is_cell(cell, most)
-                        place = own + (cell * channels + column) * REGIONS
-                        for r in tl.static_range(REGIONS):
-                            own_kept = sums_of(kept, (g * len(CLASSES) + i) * REGIONS + r, FIELDS)
-                            hand_on(place + r, plane, own_kept, leaves, KINDS, False, BITS)
-                            hand_on(place + r, plane, own_kept, leaves, KINDS, True, BITS)
+                own_cells = every(cells, i, len(CLASSES), 1)
+                own_heres = every_first(heres, i)
+                own_kept = every(kept, i, len(CLASSES), REGIONS * FIELDS)
+                leave_cells(
+                    own + column * REGIONS, plane, own_cells, own_heres, own_kept, most, channels, KINDS, REGIONS, BITS
+                )
         if anywhere(odd > 0):
             for g in tl.static_range(VECTOR):
                 valid = masked[g] > 0
@@ -315,30 +281,11 @@ def cell_tiles(
         cells = new_cells
         kept = new_kept
 
-    lane = tl.arange(0, LANES)[None, :]
     for i in tl.static_range(len(CLASSES)):
         column = row % channels if SIGMOID else CLASSES[i]
-        cell = cells[(VECTOR - 1) * len(CLASSES) + i]  # of the last neighbour in a thread; the others join it or go
-        after = tl.gather(cell, tl.minimum(lane + 1, LANES - 1), 1)
-        turns = cell != after
-        ends = (turns | (lane == LANES - 1)) & is_cell(cell, most)
-        gives = turns & is_cell(after, most)
-        place = own + (cell * channels + column) * REGIONS
-        next_place = own + (after * channels + column) * REGIONS
-        for r in tl.static_range(REGIONS):
-            for f in tl.static_range(FIELDS):
-                whole = tl.zeros([1, LANES], tl.int64)
-                for g in tl.static_range(VECTOR):
-                    other = cells[g * len(CLASSES) + i]
-                    one = whole_number(kept[((g * len(CLASSES) + i) * REGIONS + r) * FIELDS + f], KINDS[f], BITS)
-                    if g < VECTOR - 1:
-                        goes = (other != cell) & is_cell(other, most) & (one > 0)
-                        other_place = own + (other * channels + column) * REGIONS + r
-                        tl.atomic_add(other_place + f * plane, one, mask=goes, sem="relaxed")
-                    whole += tl.where(other == cell, one, 0)
-                whole = tl.where(is_cell(cell, most), whole, 0)
-                if anywhere(whole > 0):
-                    add_runs(place + f * plane + r, next_place + f * plane + r, whole, ends, gives)
+        own_cells = every(cells, i, len(CLASSES), 1)
+        own_kept = every(kept, i, len(CLASSES), REGIONS * FIELDS)
+        end_strip(own + column * REGIONS, plane, own_cells, own_kept, most, channels, KINDS, REGIONS, BITS)
 
     if len(IMAGE_KINDS) > 0:
         highest = tl.max(tl.max(stray, axis=1), axis=0)

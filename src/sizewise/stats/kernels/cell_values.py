@@ -1,4 +1,4 @@
-"""What a pixel adds to a sum, in the passes over cells, and how sums reach the table: as integers."""
+"""What a pixel adds to a sum, in the passes over cells."""
 
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
 # its own return.
@@ -12,8 +12,6 @@ from sizewise.stats.kernels.arithmetic import inverse_of
 from sizewise.stats.kernels.forward import focal_value
 from sizewise.stats.kernels.tile import COUNT, FOCAL, LN_2, OVERLAP, PIXELS, exponentials
 
-SHARE_BITS = tl.constexpr(32)
-LOSS_UNIT = tl.constexpr(float(1 << 20))
 LARGEST_LOSS = tl.constexpr(float(1 << 16))
 
 
@@ -71,23 +69,6 @@ def pixel_value(
 
 
 @triton.jit
-def of_label(KIND: tl.constexpr):
-    """Whether a sum is 0 without a pixel of its class, as long as the target is labels."""
-    return KIND == COUNT or KIND == OVERLAP or KIND == FOCAL
-
-
-@triton.jit
-def whole_number(value, KIND: tl.constexpr, BITS: tl.constexpr):
-    """A lane's sum as an integer of the table; 0 for what is not a number. BITS of a share fit a strip's sum in 31."""
-    if KIND != COUNT and KIND != PIXELS:
-        value = tl.where(value == value, value, 0.0)
-    if KIND == FOCAL:
-        return (value * LOSS_UNIT + 0.5).to(tl.int64)
-    else:
-        return (value * (1 << BITS) + 0.5).to(tl.int32).to(tl.int64) << (SHARE_BITS - BITS)
-
-
-@triton.jit
 def anywhere(condition):
     """Whether it holds in any lane."""
     return tl.max(tl.max(condition.to(tl.int32), axis=1), axis=0) > 0
@@ -97,20 +78,3 @@ def anywhere(condition):
 def is_cell(number, most):
     """Whether it is the number of a cell."""
     return (number > 0) & (number <= most)
-
-
-@triton.jit
-def hand_on(place, plane, kept, leaves, KINDS: tl.constexpr, LABELLED: tl.constexpr, BITS: tl.constexpr):
-    """Add what lanes that leave their cell have kept to its sums; LABELLED: only those of the label, or all others."""
-    for f in tl.static_range(len(KINDS)):
-        if of_label(KINDS[f]) == LABELLED:
-            whole = whole_number(kept[f], KINDS[f], BITS)
-            tl.atomic_add(place + f * plane, whole, mask=leaves, sem="relaxed")
-
-
-@triton.jit
-def add_runs(place, next_place, whole, ends, gives):
-    """Add the running sum along the lanes where a run of one cell ends, and take it from the next cell."""
-    running = tl.cumsum(whole, axis=1)
-    tl.atomic_add(place, running, mask=ends, sem="relaxed")
-    tl.atomic_add(next_place, -running, mask=gives, sem="relaxed")
