@@ -1,6 +1,6 @@
 """nnU-Net's own commands with our trainers on this machine's GPU, from raw volumes to scores; compiled and not.
 
-    PYTHONPATH=src python tests/integrations/gpu_nnunet_check.py [DEVICE [FOLDER]]
+    PYTHONPATH=src python tests/integrations/gpu_nnunet_check.py [DEVICE [FOLDER [PART …]]]
 
 A program rather than a test: `make test` has no GPU. Six volumes of 32³ voxels are planned once; then three trainings
 run side by side, so their seconds are those of a shared machine: labels with and without `torch.compile`, and regions
@@ -8,7 +8,8 @@ with an ignore label. Each has deep supervision, mixed precision and loss scalin
 validated twice (argmax, and decided for Dice) and predicts a test image. Last, alone, the loss itself: its value and
 gradient in half precision against float64, and its time beside nnU-Net's. Prints what was seen, and ends with 1 where
 something failed. DEVICE may be `cpu` for a rehearsal, which shrinks the network and times nothing. What nnU-Net wrote
-stays in FOLDER where one is given, which must be empty or new.
+stays in FOLDER where one is given, which must be empty or new. PARTs are `compiled`, `plain`, `regions` and `loss`; all
+of them where none is named.
 """
 
 import json
@@ -40,8 +41,9 @@ WEIGHTS = [8 / 15, 4 / 15, 2 / 15, 1 / 15, 0]  # of the levels, as nnU-Net has t
 
 @dataclass(frozen=True)
 class Training:
-    """One training: what it is called here, its data set, its trainer, and nnU-Net's word for compiling."""
+    """One training: its part and title here, its data set, its trainer, and nnU-Net's word for compiling."""
 
+    part: str
     title: str
     number: int
     trainer: str
@@ -49,16 +51,16 @@ class Training:
 
 
 TRAININGS = (
-    Training("labels, compiled", SOFTMAX, f"nnUNetTrainerRCE{SUFFIX}", "t"),
-    Training("labels, not compiled", SOFTMAX, f"nnUNetTrainerRCE{SUFFIX}", "f"),
-    Training("regions with an ignore label, not compiled", REGIONS, f"nnUNetTrainerDiceCE{SUFFIX}", "f"),
+    Training("compiled", "labels, compiled", SOFTMAX, f"nnUNetTrainerRCE{SUFFIX}", "t"),
+    Training("plain", "labels, not compiled", SOFTMAX, f"nnUNetTrainerRCE{SUFFIX}", "f"),
+    Training("regions", "regions with an ignore label, not compiled", REGIONS, f"nnUNetTrainerDiceCE{SUFFIX}", "f"),
 )
 
 
-def plan(root: Path, device: str) -> None:
-    """Both data sets, read with nibabel, which is the reader that every installation has."""
+def plan(root: Path, device: str, numbers: set[int]) -> None:
+    """These data sets, read with nibabel, which is the reader that every installation has."""
     lines: list[list] = []
-    for number in (SOFTMAX, REGIONS):
+    for number in sorted(numbers):
         folder = write_dataset(root / "raw", number, regions=number == REGIONS)
         description = json.loads((folder / "dataset.json").read_text())
         description["overwrite_image_reader_writer"] = "NibabelIO"
@@ -205,18 +207,21 @@ def main() -> None:
     if find_spec("nnunetv2") is None:
         print("nnunetv2 is not installed, so nothing was checked: pip install '.[nnunet]'")
         return
-    device = sys.argv[1] if len(sys.argv) > 1 else "cuda"
-    start = perf_counter()
+    given = dict(enumerate(sys.argv[1:]))
+    device, folder, parts = given.get(0, "cuda"), given.get(1, ""), sys.argv[3:]
+    trainings = [one for one in TRAININGS if one.part in parts or not parts]
+    start, went = perf_counter(), []
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if device == 'cuda' else 'CPU'}", flush=True)
-    with nullcontext(sys.argv[2]) if len(sys.argv) > 2 else tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        plan(root, device)
+    with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as root:
+        if trainings:
+            plan(Path(root), device, {one.number for one in trainings})
         print(f"planned after {perf_counter() - start:.0f} s", flush=True)
         with ThreadPoolExecutor(len(TRAININGS) if device == "cuda" else 1) as pool:
-            went = list(pool.map(lambda one: attempt(one.title, train, root, one, device), TRAININGS))
-    went.append(attempt("loss", check_loss, device))
-    if device == "cuda":
-        went.append(attempt("time", time_loss))
+            went += pool.map(lambda one: attempt(one.title, train, Path(root), one, device), trainings)
+    if "loss" in parts or not parts:
+        went.append(attempt("loss", check_loss, device))
+        if device == "cuda":
+            went.append(attempt("time", time_loss))
     print(f"{'all went well' if all(went) else 'something FAILED'}, {perf_counter() - start:.0f} s")
     sys.exit(not all(went))
 
