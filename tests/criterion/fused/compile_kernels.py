@@ -58,10 +58,9 @@ def by_words(fields, planes, target) -> None:
         forward = ForwardCall(logits, target, None, 255, False, fields)
         assert forward.partial_sums.kernel is word_sums
         print(f"{name}-sums", binary_size(forward.partial_sums, [own, labels, own, floats]))
-        if "chunks" not in name:
-            backward = BackwardCall(logits, target, None, logits, 255, False, fields, planes)
-            assert backward.gradient_tiles.kernel is word_gradient
-            print(f"{name}-gradient", binary_size(backward.gradient_tiles, [floats, floats, own, labels, own, own]))
+        backward = BackwardCall(logits, target, None, logits, 255, False, fields, planes)
+        assert backward.gradient_tiles.kernel is word_gradient
+        print(f"{name}-gradient", binary_size(backward.gradient_tiles, [floats, floats, own, labels, own, own]))
 
 
 if __name__ == "__main__":

@@ -160,8 +160,7 @@ class ForwardCall(Call):
             programs = programs_per_row(self.pixels, self.rows, shape, self.processors, FEWEST_TILES_A_PROGRAM)
         else:
             order = group_fields(fields)
-            read = (logits, target, tensors[2])
-            self.partial_sums, self.tables, programs = sums_launch(self, *read, fields, order, upsample)
+            self.partial_sums, self.tables, programs = sums_launch(self, tensors, fields, order, upsample)
         if words is not None:
             order = group_fields(fields)
             self.partial_sums = word_calls.sums_launch(self, words, order, programs)

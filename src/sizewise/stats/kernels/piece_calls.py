@@ -11,7 +11,7 @@ from sizewise.stats.kernels.field_order import (
     Fields,
     Grouped,
 )
-from sizewise.stats.kernels.launch import Launch, programs_per_row
+from sizewise.stats.kernels.launch import MOST_PIXELS_A_PROGRAM, Launch, programs_per_row
 from sizewise.stats.kernels.layout import padded
 from sizewise.stats.kernels.shapes import PieceShape, piece_shape
 from sizewise.stats.kernels.upsampled_forward import sums_of_pieces
@@ -72,17 +72,18 @@ def strides_of(call: "Call", tensors: list[Tensor]) -> list[int]:
 
 
 def sums_launch(
-    call: "Call", logits: Tensor, target: Tensor, mask: Tensor, fields: Fields, order: Grouped, upsample: str
+    call: "Call", tensors: list[Tensor], fields: Fields, order: Grouped, upsample: str
 ) -> tuple[Launch, list[Tensor], int]:
     """The launch that takes the sums of each program, its tables, and how many programs share a row."""
-    grid = Grid(logits, target, upsample, piece_shape(call.classes))
+    grid = Grid(tensors[0], tensors[1], upsample, piece_shape(call.classes))
     units = len(grid.pieces[0]) * len(grid.pieces[1]) * len(grid.pieces[2])
     # a tile of pieces for what elsewhere is a tile of pixels
     programs = programs_per_row(units, call.rows, grid.shape, call.processors, 2)
+    programs = max(programs, -(-call.pixels // MOST_PIXELS_A_PROGRAM))
     kinds = {kind for kind, _ in fields}
     sized = bool(kinds & {*SIZE_KINDS}) or (bool(call.flags["SHARES"]) and bool(kinds & {*LABEL_KINDS}))
     numbers = [programs, call.channels, call.rows, call.ignore, *grid.numbers]
-    numbers += strides_of(call, [logits, target, mask])
+    numbers += strides_of(call, tensors)
     constants = {
         "KINDS": order.kinds,
         "PARAMETERS": order.parameters,
