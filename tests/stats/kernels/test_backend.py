@@ -129,10 +129,11 @@ def test_which_input_the_kernels_by_words_take():
         for memory in ("runs", "classes", "pixels"):
             assert word_gradient_shape(19, memory, itemsize, 0) is None
     # many classes in 16 bits; not float64, nor few classes
-    assert word_sums_shape(150, "pixels", 2, 8) == WordShape(8, 16, 1, 4, 12, 8, False, True)
+    assert word_sums_shape(150, "pixels", 2, 8) == WordShape(8, 16, 1, 4, 8, 8, False, True)
+    assert word_gradient_shape(150, "pixels", 2, 8) == WordShape(8, 16, 1, 4, 32, 8, False, True)
     for given in ((150, "pixels", 4, 8), (150, "runs", 2, 8), (150, "pixels", 2, 4), (200, "pixels", 2, 8)):
         assert word_sums_shape(*given) is None
-    assert word_gradient_shape(150, "pixels", 2, 8) is None
+        assert word_gradient_shape(*given) is None
     assert word_gradient_shape(26, "pixels", 2, 8) is None  # would not fit the registers, which runs do
     assert word_gradient_shape(26, "runs", 2, 8) == word_gradient_shape(19, "runs", 2, 8)
     for shape_of in (word_sums_shape, word_gradient_shape):

@@ -10,6 +10,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from sizewise.stats.kernels.kept_tensors import kept_tensor
 from sizewise.stats.upsampling import Axis, axis_of
 
 # What the corners of a piece cost to read and to hand over, in pixels.
@@ -80,4 +81,4 @@ def pieces_of(cells: int, pixels: int, corners: bool, most: int) -> Pieces:
 @lru_cache(maxsize=64)
 def piece_table(cells: int, pixels: int, corners: bool, most: int, device: torch.device) -> Tensor:
     """The table of such pieces, on a device."""
-    return pieces_of(cells, pixels, corners, most).table().to(device)
+    return kept_tensor(device, lambda: pieces_of(cells, pixels, corners, most).table().to(device))
