@@ -10,6 +10,7 @@ it is measured.
 
 import argparse
 import csv
+import os
 import statistics
 import sys
 import time
@@ -21,7 +22,7 @@ from torch import Tensor
 import sizewise as sw
 
 CASES = {"8x2x512x512": ((8, 2, 512, 512), 200), "2x3x128x128x128": ((2, 3, 128, 128, 128), 50)}
-COLUMNS = ("shape", "cells", "what", "milliseconds", "ratio", "extra_memory", "device", "torch", "sizewise")
+COLUMNS = ("shape", "cells", "what", "milliseconds", "ratio", "extra_memory", "device", "torch", "sizewise", "commit")
 ROUNDS = 20
 
 
@@ -85,7 +86,7 @@ def kernel_times(step: Callable[[], None]) -> dict[str, float]:
 
 def measure(device: torch.device) -> Iterator[dict[str, object]]:
     """All rows, one after the other."""
-    about = {"torch": torch.__version__, "sizewise": sw.__version__}
+    about = {"torch": torch.__version__, "sizewise": sw.__version__, "commit": os.environ.get("COMMIT", "")}
     about["device"] = (
         torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
     )
