@@ -43,12 +43,12 @@ def name(case):
     return "-".join(str(value).replace(" ", "") for value in case)
 
 
-@pytest.mark.parametrize("case", sample(FORMS, 14, seed=4), ids=name)
+@pytest.mark.parametrize("case", sample(FORMS, 8, seed=4), ids=name)
 def test_every_form_of_input(case):
     judge(case, passes, DEVICE)
 
 
-@pytest.mark.parametrize("classes", sample((2, 19, 33, 150, 300), 2))
+@pytest.mark.parametrize("classes", sample((2, 19, 33, 150, 300), 1, seed=1))
 def test_every_number_of_classes(classes):
     judge(Case((1, classes, 4, 9), fields="rce", small=(1, 3), upsample="linear"), passes, DEVICE)
 
