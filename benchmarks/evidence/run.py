@@ -57,6 +57,8 @@ def main() -> None:
         for loss, seeds in planned(name, options.part):
             missing = tuple(seed for seed in seeds if (loss, str(seed)) not in finished(table(name, options.part)))
             todo[missing].append(loss)
+        if not any(todo):
+            print(f"{name}: the tables have all of part {options.part}", flush=True)
         for seeds, losses in todo.items():
             if seeds:
                 run(name, losses, seeds, options)
