@@ -80,9 +80,9 @@ def chosen(names: list[str], folder: Path, device: str) -> list[Task]:
     unknown = [name for name in names if not any(within(task.name, name) for task in every)]
     if unknown:
         raise SystemExit(f"There is no check {', '.join(unknown)} here; --list names all of them.")
-    tasks = [task for task in every if not names or any(within(task.name, name) for name in names)]
-    known = {task.name for task in tasks}
-    return [replace(task, after=tuple(name for name in task.after if name in known)) for task in tasks]
+    wanted = {task.name for task in every if not names or any(within(task.name, name) for name in names)}
+    wanted |= {before for task in every if task.name in wanted for before in task.after}
+    return [task for task in every if task.name in wanted]
 
 
 def within(task: str, name: str) -> bool:

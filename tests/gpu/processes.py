@@ -50,17 +50,21 @@ class Running:
     task: Task
     process: int
     output: IO[bytes]
+    errors: IO[bytes]
     start: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.start
 
-    def said(self) -> str:
-        """All that it wrote, once it has ended."""
-        with self.output:
-            self.output.seek(0)
-            return self.output.read().decode(errors="replace")
+    def said(self, result: str) -> str:
+        """What it wrote; what it wrote as errors, warnings among them, only where it did not go well."""
+        said = ""
+        for one in (self.output, self.errors):
+            with one:
+                one.seek(0)
+                said += one.read().decode(errors="replace") if one is self.output or result != "ok" else ""
+        return said
 
     def end(self) -> None:
         """Kill it with all that it started, whether it still runs or not."""
@@ -104,7 +108,7 @@ def run_all(
                 if result:
                     running.remove(one)
                     one.end()
-                    settle(Outcome(one.task.name, result, one.seconds), one.said())
+                    settle(Outcome(one.task.name, result, one.seconds), one.said(result))
             for task in list(waiting):
                 room = gib - sum(one.task.gib for one in running)
                 verdict = begins(task, found, gib)
@@ -135,17 +139,17 @@ def begins(task: Task, found: dict[str, Outcome], gib: float) -> str:
 
 def start(task: Task) -> Running:
     """Fork; the new process leads a group, so that it can be ended with compilers and workers of its own."""
-    output = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the task runs
+    output, errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the task runs
     sys.stdout.flush()
     sys.stderr.flush()
     process = os.fork()
     if process:
-        return Running(task, process, output)
+        return Running(task, process, output, errors)
     code = 1
     try:
         os.setsid()
-        for stream in (1, 2):
-            os.dup2(output.fileno(), stream)
+        os.dup2(output.fileno(), 1)
+        os.dup2(errors.fileno(), 2)
         for one in (signal.SIGINT, signal.SIGTERM):
             signal.signal(one, signal.SIG_DFL)
         task.work()
@@ -188,7 +192,7 @@ def everything_ends(running: list[Running], show: Callable[[str], object]) -> It
     finally:
         for one in running:  # none, where the block ended by itself
             one.end()
-            show(f"{one.said()}{one.task.name}: ended after {one.seconds:.0f} s")
+            show(f"{one.said('ended')}{one.task.name}: ended after {one.seconds:.0f} s")
         for one in running:
             with suppress(ChildProcessError):
                 os.waitpid(one.process, 0)
