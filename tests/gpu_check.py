@@ -44,7 +44,8 @@ def main() -> int:
             return 0
         if given.here:
             for task in tasks:
-                task.work()
+                if within(task.name, given.names[0]):  # and not what it follows, which has been done
+                    task.work()
             return 0
         preload(training=any(task.name.startswith("training") for task in tasks))
         if given.device == "cuda":
@@ -61,7 +62,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=available_cores(), help="processes at a time")
     parser.add_argument("--limit", type=float, help=f"seconds after which a check is killed; {LIMIT:g}")
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
-    parser.add_argument("--here", action="store_true", help="in this process, one after the other")
+    parser.add_argument("--here", action="store_true", help="the first NAME alone, in this process")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: training alone")
     parser.add_argument("--folder", help="where runs of training are kept")
     return parser.parse_args()
@@ -81,8 +82,8 @@ def chosen(names: list[str], folder: Path, device: str) -> list[Task]:
     if unknown:
         raise SystemExit(f"There is no check {', '.join(unknown)} here; --list names all of them.")
     wanted = {task.name for task in every if not names or any(within(task.name, name) for name in names)}
-    wanted |= {before for task in every if task.name in wanted for before in task.after}
-    return [task for task in every if task.name in wanted]
+    before = {one for task in every if task.name in wanted for one in task.after}
+    return [task for task in every if task.name in wanted | before]
 
 
 def within(task: str, name: str) -> bool:
@@ -95,7 +96,7 @@ def on_gpu(task: Task, folder: str) -> None:
 
     try:
         torch.cuda.init()
-    except RuntimeError:
+    except (RuntimeError, AssertionError):
         os.execv(sys.executable, [sys.executable, __file__, task.name, "--here", "--folder", folder])
     task.work()
 

@@ -7,6 +7,7 @@ them fit: ``gib`` is what a check takes at most, its CUDA context included.
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -47,7 +48,7 @@ CHECKS = (
     Check("check_upsampled", "upsampled_labels", 20, gib=6),
     Check("check_upsampled", "upsampled_memory", 15),
     Check("check_upsampled", "upsampled_many_pixels", 20, gib=4),
-    Check("check_cells", "sums_of_cells", 30, parts=6),
+    Check("check_cells", "sums_of_cells", 30, parts=4),
     Check("check_cells", "components", 30, parts=2),
     Check("check_cells", "components_captured", 30),
     Check("check_one_node", "named_losses", 30, parts=4),
@@ -86,5 +87,5 @@ def preload(training: bool) -> None:
     for module in (triton.runtime.cache, triton.compiler.compiler):
         getattr(module, "triton_key", lambda: None)()
     if training:
-        import_module("gpu.check_training")
-        import_module("monai.networks.nets")
+        with suppress(ImportError):  # which each run of it says for itself
+            import_module("monai.networks.nets")
