@@ -35,14 +35,14 @@ class Check:
 
 
 CHECKS = (
-    Check("check_sums", "forms", 35, parts=5),
+    Check("check_sums", "forms", 35, parts=7),
     Check("check_sums", "by_words", 25, parts=3),
     Check("check_sums", "same_bits"),
     Check("check_decisions", "deciding", 30, parts=4),
     Check("check_decisions", "deciding_together", 20, parts=2),
     Check("check_decisions", "deciding_captured", 15),
     Check("check_decisions", "deciding_many_elements", 20, gib=24),
-    Check("check_upsampled", "upsampled", 35, parts=5),
+    Check("check_upsampled", "upsampled", 35, parts=8),
     Check("check_upsampled", "upsampled_same_bits", 15),
     Check("check_upsampled", "upsampled_node", 30),
     Check("check_upsampled", "upsampled_labels", 20, gib=6),
