@@ -37,7 +37,7 @@ def main() -> int:
     start = time.monotonic()
     if given.all:
         os.environ["SIZEWISE_EXHAUSTIVE"] = "1"
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         tasks = chosen(given.names, Path(given.folder or folder), given.device)
         if given.list:
             print("\n".join(task.name for task in tasks))
