@@ -2,8 +2,8 @@
 
 import os
 import random
-from collections.abc import Iterable
-from itertools import product
+from collections.abc import Callable, Iterable
+from itertools import combinations, product
 from typing import TypeVar
 
 Case = TypeVar("Case")
@@ -22,3 +22,25 @@ def sample(cases: Iterable[Case], count: int, seed: int = 0) -> list[Case]:
 def grid(options: dict[str, tuple]) -> list[dict]:
     """Every combination of the values of each option."""
     return [dict(zip(options, values, strict=True)) for values in product(*options.values())]
+
+
+def covering(cases: Iterable[Case], factors: Callable[[Case], tuple] = tuple) -> list[Case]:
+    """Few cases in which every two values of ``factors`` that meet in some case meet; all cases when exhaustive.
+
+    >>> covering([(a, b, c) for a in "xy" for b in "uv" for c in "pq"])
+    [('x', 'u', 'p'), ('x', 'v', 'q'), ('y', 'u', 'q'), ('y', 'v', 'p')]
+    """
+    cases = list(cases)
+    if EXHAUSTIVE:
+        return cases
+    bits: dict[tuple, int] = {}
+    pairs = []  # of each case, as the bits of a number
+    for case in cases:
+        met = combinations(enumerate(factors(case)), 2)
+        pairs.append(sum(1 << bits.setdefault(pair, len(bits)) for pair in met))
+    missing, chosen = (1 << len(bits)) - 1, []
+    while missing:
+        best = max(range(len(cases)), key=lambda place: (pairs[place] & missing).bit_count())
+        missing &= ~pairs[best]
+        chosen.append(best)
+    return [cases[place] for place in sorted(chosen)]

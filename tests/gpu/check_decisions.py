@@ -1,11 +1,13 @@
-"""The part of gpu_check.py about decisions: their kernels against the streaming passes."""
+"""The kernels of decisions against the streaming passes; none of them makes the host wait."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
 
 import sizewise as sw
+from sizewise.decisions import decide
+from sizewise.decisions.kernels import launches
+from sizewise.stats.kernels import passes
 
 # Each compiles a kernel of its own, for some seconds; together they have every metric, dtype, layout and option.
 DECISIONS = (
@@ -33,53 +35,54 @@ def drawn(shape: tuple[int, ...], kind: str, options: dict[str, Any]) -> tuple[t
     return logits.to(getattr(torch, kind)), options
 
 
-def deciding() -> None:
-    """The kernels of a decision give the labels of the streaming passes, in every form, and no host waits for them."""
-    from sizewise.decisions import decide as module
+def streamed(values: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
+    """What the streaming passes decide."""
+    kept, decide.takes_kernels = decide.takes_kernels, lambda values: False
+    try:
+        return sw.decide(values, **options)
+    finally:
+        decide.takes_kernels = kept
 
-    def streamed(values, options):
-        kept, module.takes_kernels = module.takes_kernels, lambda values: False
-        try:
-            return sw.decide(values, **options)
-        finally:
-            module.takes_kernels = kept
 
+def deciding(part: int, parts: int) -> None:
+    """The kernels of a decision give the labels of the streaming passes, in every form."""
     torch.manual_seed(0)
-    cases = [drawn(*case) for case in DECISIONS]
-    small = torch.randn(2, 5, 64, 64, device="cuda")
-    large = torch.randn(1, 3, 28_300, 28_300, device="cuda", dtype=torch.bfloat16)  # 2.4e9 elements
-    also = [(small, {}), (small, {"metric": "size"}), (large, {"metric": "argmax"}), (large, {})]
-    torch.cuda.synchronize()
-    with ThreadPoolExecutor(len(cases) + len(also)) as pool:  # compilers run side by side
-        every = list(pool.map(lambda case: sw.decide(case[0], **case[1]), [*also, *cases]))
-    for (values, options), found in zip(cases, every[len(also) :], strict=True):
-        wanted = streamed(values, options)
+    for case in DECISIONS[part::parts]:
+        values, options = drawn(*case)
+        found, wanted = sw.decide(values, **options), streamed(values, options)
         # float32 partial sums differ in their last digits: a few pixels at the threshold may
         assert (found != wanted).float().mean() <= 2e-4, (values.shape, options)
         assert torch.equal(found, sw.decide(values, **options))
-    one_launch()
-    sw.decide(small)
-    captured = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(captured):
-        labels = sw.decide(small)
-    small.copy_(2 * torch.randn_like(small))
-    captured.replay()
-    assert torch.equal(labels, sw.decide(small))
+
+
+def deciding_captured() -> None:
+    """A CUDA graph of a decision follows its logits."""
+    logits = torch.randn(2, 5, 64, 64, device="cuda")
+    sw.decide(logits)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        labels = sw.decide(logits)
+    logits.copy_(2 * torch.randn_like(logits))
+    graph.replay()
+    assert torch.equal(labels, sw.decide(logits))
+
+
+def deciding_many_elements() -> None:
+    """2.4e9 of them."""
+    logits = torch.randn(1, 3, 28_300, 28_300, device="cuda", dtype=torch.bfloat16)
+    labels = sw.decide(logits, metric="argmax")
     for piece in (slice(0, 10), slice(-10, None)):
-        assert torch.equal(every[2][:, piece], large[:, :, piece].argmax(1))
-    assert every[3].shape == every[2].shape
+        assert torch.equal(labels[:, piece], logits[:, :, piece].argmax(1))
+    assert sw.decide(logits).shape == labels.shape
 
 
-def one_launch() -> None:
+def deciding_together(part: int, parts: int) -> None:
     """All turns in one launch, whose programs wait for each other, give the labels of a launch for each turn.
 
     Twenty times, also on two streams at once, since who waits for whom differs every time.
     """
-    from sizewise.decisions.kernels import launches
-    from sizewise.stats.kernels import passes
-
-    logits = torch.randn(3, 5, 192, 208, device="cuda")  # the kernels of 64 × 64 pixels serve these too
-    for metric in ("dice", "size"):
+    logits = torch.randn(3, 5, 192, 208, device="cuda")
+    for metric in ("dice", "size")[part::parts]:
         together = sw.decide(logits, metric=metric)
         assert any(
             getattr(one, "together", 0) and any(launch.constants["WAITS"] for launch in one.launches.values())

@@ -1,8 +1,8 @@
-"""Checks on a GPU of logits smaller than the target; part of gpu_check.py."""
+"""Logits smaller than the target: sums and gradients, the same bits, one node, a CUDA graph, labels, memory."""
 
 import torch
 from kernel_cases import Case, build, enlarged, judge
-from sampling import sample
+from sampling import covering
 
 import sizewise as sw
 from sizewise.stats import reference
@@ -23,20 +23,20 @@ FORMS = [
 ]
 
 
-def upsampled(count: int = 5) -> None:
-    """Sums and gradients, the same bits, one node, a CUDA graph, labels, memory."""
-    for case in sample(FORMS, count, seed=5):
+def upsampled(part: int, parts: int) -> None:
+    """Every two values of the options meet in some case."""
+    for case in covering(FORMS, lambda case: (case.small, case.shape[1], case.upsample, *case[1:8]))[part::parts]:
         judge(case, passes, "cuda")
+
+
+def upsampled_same_bits() -> None:
     arguments = build(Case((2, 19, 256, 512), fields="rce", small=(64, 128), upsample="linear"), "cuda")
     sums = passes.region_sums(*arguments)
     gradients = [passes.region_gradient(sums, *arguments) for _ in range(4)]
     assert all(torch.equal(gradients[0], one) for one in gradients)
-    one_node_and_graph()
-    labels_and_memory()
-    many_pixels()
 
 
-def one_node_and_graph() -> None:
+def upsampled_node() -> None:
     criterion = sw.loss("RCE", upsample="linear").cuda()
     logits = torch.randn(2, 5, 16, 24, device="cuda", requires_grad=True)
     target = torch.randint(0, 5, (2, 64, 96), device="cuda")
@@ -68,16 +68,20 @@ def one_node_and_graph() -> None:
     torch.testing.assert_close(torch.autograd.grad(compiled(logits), logits)[0], again[1])
 
 
-def labels_and_memory() -> None:
-    logits = torch.randn(8, 19, 128, 256, device="cuda", requires_grad=True)
-    target = torch.randint(0, 19, (8, 512, 1024), device="cuda", dtype=torch.uint8)
+def upsampled_labels() -> None:
+    logits = torch.randn(8, 19, 128, 256, device="cuda")
     found = sw.decide(logits, metric="argmax", upsample="linear", size=(512, 1024))
-    wrong = (found != enlarged(logits.detach().double(), (512, 1024), "linear").argmax(1)).double().mean()
+    wrong = (found != enlarged(logits.double(), (512, 1024), "linear").argmax(1)).double().mean()
     assert wrong < 1e-5, float(wrong)  # ties of float32
-    few = logits[:1, :, :32, :64].detach()
+    few = logits[:1, :, :32, :64]
     found = sw.decide(few, metric="dice", upsample="linear", size=(128, 256)).cpu()
     wrong = (found != sw.decide(enlarged(few.double().cpu(), (128, 256), "linear"), metric="dice")).double().mean()
     assert wrong < 1e-3, float(wrong)
+
+
+def upsampled_memory() -> None:
+    logits = torch.randn(8, 19, 128, 256, device="cuda", requires_grad=True)
+    target = torch.randint(0, 19, (8, 512, 1024), device="cuda", dtype=torch.uint8)
     criterion = sw.loss("RCE", upsample="linear").cuda()
     torch.autograd.grad(criterion(logits, target), logits)
     before = torch.cuda.memory_allocated()
@@ -88,7 +92,7 @@ def labels_and_memory() -> None:
     assert extra <= 1.1
 
 
-def many_pixels() -> None:
+def upsampled_many_pixels() -> None:
     """More than 2^31 logits of the full size, from few."""
     logits = torch.randn(1, 40, 512, 512, device="cuda", dtype=torch.bfloat16)
     target = torch.randint(0, 40, (1, 1, 8192, 8192), device="cuda", dtype=torch.uint8)

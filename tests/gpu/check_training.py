@@ -1,21 +1,18 @@
-"""Training on this machine's GPU: same bits with --deterministic, also after a kill; a captured step equals an eager one.
+"""Training: same bits with --deterministic, also after a kill; a captured step equals an eager one.
 
-    PYTHONPATH=src python tests/train/gpu_training_check.py [cuda | cpu [CASE]]
-
-A program rather than a test: `make test` has no GPU. Every run is a process with a compiler's cache of its own, all of
-them side by side. Prints what failed, and ends with 1 then.
+Every run is a process with a compiler's cache of its own.
 """
 
 import os
-import subprocess
 import sys
-import tempfile
-import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
 import torch
+from gpu.processes import Task
+from torch._inductor import config as inductor
 
 from sizewise.train import loop
 from sizewise.train.checkpoint import load_checkpoint
@@ -36,7 +33,11 @@ CASES = {
     "together": {"ema": 0.9, "precision": "float16", "accumulate": 3, "optimizer": "sgd"},
 }
 EAGER_ANYWAY = ("scaled", "accumulated", "together")
+EAGER_OF = {"compiled": "average"}  # the same settings but for the compiler, which no eager run has
+COMPILERS = 4  # others need the cores too
 SECONDS = ("seconds", "train_seconds")
+# A compiler's, on one slow core: what takes longest begins first.
+SECONDS_THERE = {"compiled/whole": 65, "compiled/resumed": 70}
 
 
 class Killed(Exception):
@@ -57,20 +58,23 @@ def killed_after(epoch: int):
 
 def train(case: str, kind: str, folder: Path, accelerator: str) -> None:
     """One run: whole, resumed after a kill, or eager and uncompiled."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}-cache"
     settings = dict(COMMON | CASES[case])
     compiled = settings.pop("compile", "off")
+    inductor.compile_threads = COMPILERS
     eager = {"graphs": "off", "compile": "off"} if kind == "eager" else {"compile": compiled}
     beside = {"workers": 2, "sharing": os.cpu_count() or 1}  # many at once: none starts processes of its own
     runtime = Runtime(accelerator=accelerator, save_seconds=0, deterministic=True, **eager, **beside)
     run = resolve(settings)
-    given = {"folder": folder, "runtime": runtime, "resume": True, "log": lambda line: print(line, flush=True)}
+    given = {"folder": folder, "runtime": runtime, "resume": True, "log": lambda line: print(line, file=sys.stderr)}
     if kind == "resumed":
         try:
             with killed_after(1):
                 run_training(run, **given)
         except Killed:
             pass
-    run_training(run, decisions=("argmax", "dice", "size") if case in ("2D", "3D") else ("argmax",), **given)
+    decided = case in ("2D", "3D") and kind != "eager"  # whose scores nobody compares
+    run_training(run, decisions=("argmax", "dice", "size") if decided else ("argmax",), **given)
     wanted = compiled == "on" and kind != "eager"
     assert load_checkpoint(folder / "last.pt")["compiled"] == wanted, "whether it is compiled"
 
@@ -91,45 +95,27 @@ def same(one: Path, other: Path) -> bool:
     return True
 
 
-def compare(case: str, root: Path) -> list[str]:
-    """What is wrong with the runs of a case."""
-    folders = {kind: root / f"{case}-{kind}" for kind in ("whole", "resumed", "eager")}
+def compare(case: str, root: Path) -> None:
+    """Raise what is wrong with the runs of a case."""
+    folders = {kind: root / f"{case}-{kind}" for kind in ("whole", "resumed")}
+    folders["eager"] = root / f"{EAGER_OF.get(case, case)}-eager"
     failed = [] if same(folders["whole"], folders["resumed"]) else [f"{case}: a whole and a resumed run differ"]
-    if folders["eager"].exists():
+    if case not in EAGER_ANYWAY:
         for ours, theirs in zip(rows_of(folders["whole"]), rows_of(folders["eager"]), strict=True):
             if abs(ours["train_loss"] - theirs["train_loss"]) > 0.02 * abs(theirs["train_loss"]):
                 failed.append(f"{case}: epoch {ours['epoch']:g} differs from the eager one: {ours} {theirs}")
-    return failed
+    assert not failed, "; ".join(failed)
 
 
-def main() -> int:
-    """All cases; ends with 1 if something failed."""
-    accelerator = sys.argv[1] if len(sys.argv) > 1 else "cuda"
-    if len(sys.argv) == 5:
-        train(sys.argv[2], sys.argv[3], Path(sys.argv[4]), accelerator)
-        return 0
-    cases = sys.argv[2:] or list(CASES)
-    jobs = [(case, kind) for kind in ("resumed", "whole") for case in cases]
-    jobs += [(case, "eager") for case in cases if case not in EAGER_ANYWAY]
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-
-        def carry_out(job: tuple[str, str]) -> str:
-            started, name = time.perf_counter(), "-".join(job)
-            own = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(root / f"cache-{name}"), "OMP_NUM_THREADS": "2"}
-            command = [sys.executable, __file__, accelerator, *job, str(root / name)]
-            done = subprocess.run(command, capture_output=True, text=True, env=own)
-            print(f"{name}: {time.perf_counter() - started:.0f} s", flush=True)
-            notes = [line for line in done.stdout.splitlines() if line.startswith("note: the network")]
-            return f"{name}: {' '.join(notes)} {done.stderr[-3000:]}" if done.returncode else ""
-
-        with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
-            failed = [said for said in pool.map(carry_out, jobs) if said]
-        if not failed:
-            failed = [one for case in cases for one in compare(case, root)]
-    print("failed:", "; ".join(failed) or "none")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def training_tasks(root: Path, accelerator: str) -> Iterator[Task]:
+    """The runs of every case, and then their comparison."""
+    for case in CASES:
+        wanted = [(case, "resumed"), (case, "whole")]
+        if case not in EAGER_ANYWAY:
+            wanted.append((EAGER_OF.get(case, case), "eager"))
+        for name, kind in wanted:
+            if name == case:
+                work = partial(train, case, kind, root / f"{case}-{kind}", accelerator)
+                yield Task(f"training/{case}/{kind}", work, SECONDS_THERE.get(f"{case}/{kind}", 35), gib=3)
+        runs = tuple(f"training/{name}/{kind}" for name, kind in wanted)
+        yield Task(f"training/{case}/same", partial(compare, case, root), 1, after=runs)
