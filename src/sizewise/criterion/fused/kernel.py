@@ -33,8 +33,9 @@ class FormulaKernel:
 
     It gives L, and one tensor of all that is kept: the coefficients ∂term/∂field as (planes, N, K), of which ``planes``
     says the term and the place of the field; ∂L/∂term of each term; and each term's value. With terms per component it
-    also gives the coefficients of the sums of cells, (planes, N · M, K), see ``cell_planes``. L, values and
-    coefficients are multiplied by a scale, a number in a tensor.
+    also gives the coefficients of the sums of cells, (planes, N · M, K), see ``cell_planes``; of those sums it
+    reads the fields at the places ``cells_read``. L, values and coefficients are multiplied by a scale, a number in a
+    tensor.
 
     Raises:
         Unsupported: for formulas that are left to torch.
@@ -60,6 +61,7 @@ class FormulaKernel:
         self.cell_planes = tuple(writer.cell_planes)
         self.kept_per_image = len(self.planes) * self.classes * self.regions
         self.source = writer.source()
+        self.cells_read = writer.cells_read
         self.mirrors = [Mirror(one, like.device) for _, one in found.buffers if is_elsewhere(one, like.device)]
         copies = {id(mirror.original): mirror.copy for mirror in self.mirrors}
         self.inputs = [copies.get(id(one), one) for _, one in found.buffers]
