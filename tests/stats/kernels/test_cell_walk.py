@@ -40,6 +40,5 @@ def test_many_maps_leave_each_thread_fewer_pixels():
 def test_products_end_below_the_largest_float():
     assert fits_product(15, 4, 4)
     assert not fits_product(16, 4, 4)
-    assert 19.0 ** (7 * 4) < torch.finfo(torch.float32).max
     assert fits_product(7, 4, 19)
     assert not fits_product(8, 4, 19)

@@ -8,6 +8,7 @@ of one for each pixel. The product stays finite, since Σe is at most K and a la
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
 # its own return.
 # mypy: ignore-errors
+# ruff: noqa: SIM300
 
 import triton
 import triton.language as tl

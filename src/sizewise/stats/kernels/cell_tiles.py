@@ -11,7 +11,6 @@ its own. The sums of images, which a step also needs, are taken along the way.
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
 # its own return.
 # mypy: ignore-errors
-# ruff: noqa: SIM300
 
 import triton
 import triton.language as tl
@@ -145,10 +144,11 @@ def cell_tiles(
 ):
     """``table`` is int64, (planes, images · most, channels, regions), and 0 at first; plane STRANGE counts NaNs.
 
-    Field f is added to plane PLANES[f]. CLASSES[i] is the class of map i. A sigmoid channel has the map of its own number, which both its regions share.
-    A pixel's neighbour below is ``period`` pixels on; that many are cut into ``strips`` of BLOCK lanes, and each
-    program goes ``steps`` down. The workspace is that of the forward pass, for the fields of IMAGE_KINDS, whose sums
-    start at IMAGE_STARTS among all; field PRODUCT, −log p, is kept as products, −1: none.
+    Field f is added to plane PLANES[f]. CLASSES[i] is the class of map i. A sigmoid channel has the map of its own
+    number, which both its regions share. A pixel's neighbour below is ``period`` pixels on; that many are cut into
+    ``strips`` of BLOCK lanes, and each program goes ``steps`` down. The workspace is that of the forward pass, for the
+    fields of IMAGE_KINDS, whose sums start at IMAGE_STARTS among all; field PRODUCT, −log p, is kept as products, −1:
+    none.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -273,9 +273,7 @@ def cell_tiles(
                 own_heres = every_first(heres, i)
                 own_kept = every(kept, i, len(CLASSES), REGIONS * FIELDS)
                 start = own + column * REGIONS
-                leave_cells(
-                    start, plane, own_cells, own_heres, own_kept, most, channels, KINDS, PLANES, REGIONS, BITS
-                )
+                leave_cells(start, plane, own_cells, own_heres, own_kept, most, channels, KINDS, PLANES, REGIONS, BITS)
         if anywhere(odd > 0):
             for g in tl.static_range(VECTOR):
                 valid = masked[g] > 0
