@@ -8,6 +8,7 @@ import sizewise as sw
 from sizewise.criterion import step as step_module
 from sizewise.criterion.fused.cell_step import CellStep, fused_cell_step
 from sizewise.criterion.fused.kernel import FormulaKernel
+from sizewise.stats import fields as f
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, in the interpreter
 
@@ -43,7 +44,9 @@ def agree(results, rtol=2e-5):
     assert not isinstance(plain.backend, CellStep)
     torch.testing.assert_close(loss, wanted, rtol=rtol, atol=1e-6)
     assert (gradient - wanted_gradient).norm() <= rtol * wanted_gradient.norm()
-    torch.testing.assert_close(taken.stats.cells.sums, plain.stats.cells.sums, rtol=1e-5, atol=1e-5)
+    found = taken.stats.cells
+    for place, field in enumerate(found.fields):
+        torch.testing.assert_close(found.sums[place], plain.stats.cells.field(field), rtol=1e-5, atol=1e-5)
 
 
 CRITERIA = {
@@ -77,6 +80,19 @@ def test_masks_ignored_labels_channels_and_probabilities():
     assert (found[0][1][~mask.unsqueeze(1).expand_as(logits)] == 0).all()
     agree(both(sw.loss("CC-DiceCE", activation="sigmoid").to(DEVICE), *example(sigmoid=True)))
     agree(both(sw.loss("CC-DiceCE").to(DEVICE), *example(soft=True)))
+
+
+def test_callbacks_see_every_sum_of_cells_and_nobody_else_pays_for_them():
+    logits, target = example()
+    criterion = sw.loss("CC-DiceCE").to(DEVICE)
+    (_, _, taken), _ = both(criterion, logits, target)
+    assert taken.stats.cells.fields == (f.COUNT, f.OVERLAP, f.SIZE)
+    seen = []
+    criterion.watch(lambda stats, _: seen.append(stats.cells))
+    agree(both(criterion, logits, target))
+    kernels, plain = seen
+    assert kernels.fields == plain.fields
+    assert torch.equal(kernels.field(f.PIXELS), plain.field(f.PIXELS))
 
 
 def test_given_cells_of_other_numbers_take_the_same_launches():

@@ -9,6 +9,8 @@ from sampling import sample
 from sizewise.stats import cell_sums as reference
 from sizewise.stats.fields import Kind
 from sizewise.stats.kernels import cell_passes
+from sizewise.stats.kernels.label_errors import record_of
+from sizewise.stats.reference import region_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, in the interpreter
 
@@ -103,6 +105,26 @@ def test_not_a_number_reaches_its_own_cell_alone():
     wanted = reference.cell_sums(logits, *arguments[1:])
     assert torch.equal(found[2:, 0].isnan(), torch.tensor(wanted[2:, 0].isnan().tolist()).to(DEVICE))
     assert found[:, 1:].isfinite().all()
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("products", [True, False])
+def test_the_sums_of_images_with_one_logarithm_for_a_lane_or_one_for_a_pixel(sharpness, products, monkeypatch):
+    if not products:
+        monkeypatch.setattr(cell_passes, "fits_product", lambda *_: False)
+    logits, target, _, maps, classes, most, *_ = given(Case((2, 3, 60, 32), target="int64"))
+    target, fields = target.clamp(max=2), ((Kind.COUNT, 0.0), (Kind.PIXELS, 0.0), (Kind.FOCAL, 0.0), (Kind.SIZE, 1.0))
+    kinds, parameters = ([int(kind) for kind, _ in fields], [parameter for _, parameter in fields])
+    logits = sharpness * logits
+    options = (None, False, kinds, parameters)
+    call = cell_passes.SumsCall([logits, target, logits, maps], False, classes, most, options, fields, (0, 3))
+    assert call.launch.constants["PRODUCT"] == (2 if products else -1)
+    found, table = call.both(logits, target, None, maps, record_of(logits.device).tensor)
+    wanted = region_sums(logits.double(), target, None, *options, None)
+    torch.testing.assert_close(found.double(), wanted, rtol=1e-6, atol=1e-6)
+    cells = reference.cell_sums(logits.double(), target, None, maps, classes, most, *options)
+    torch.testing.assert_close(call.as_floats(table).double()[[0, 3]], cells[[0, 3]], rtol=2e-5, atol=2e-5)
+    assert not table[1:3].any()
 
 
 def test_what_the_kernels_leave_to_the_reference():

@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton", minversion="3.4", reason="the kernels are written in Triton, 3.4 or later")
 
-from sizewise.stats.kernels.cell_walk import sums_shape, walk_of
+from sizewise.stats.kernels.cell_walk import fits_product, sums_shape, walk_of
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,10 @@ def test_a_step_goes_to_the_row_below():
 
 def test_many_maps_leave_each_thread_fewer_pixels():
     assert [sums_shape(4, maps).vector for maps in (1, 2, 4, 8, 18)] == [4, 4, 4, 2, 1]
+
+
+def test_products_end_below_the_largest_float():
+    assert fits_product(15, 4, 4)
+    assert not fits_product(16, 4, 4)
+    assert fits_product(7, 4, 19)
+    assert not fits_product(8, 4, 19)

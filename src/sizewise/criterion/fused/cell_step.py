@@ -50,8 +50,12 @@ def cell_form(logits: Tensor, target: Tensor, mask: Tensor | None, cells: Cells)
     """All of the input that the launches depend on. The number of cells is rounded up, so that few are prepared."""
     maps = cells.maps
     layout = (maps.shape, maps.stride(), maps.dtype, maps.data_ptr() & 15)
-    of_maps = (*layout, cells.classes, power_of_two(max(1, cells.most)))
-    return (*form_of(logits, target, mask), *of_maps)
+    return (*form_of(logits, target, mask), *layout, cells.classes, rounded(cells))
+
+
+def rounded(cells: Cells) -> int:
+    """For how many cells an image the launches are."""
+    return power_of_two(max(1, cells.most))
 
 
 def make_plan(
@@ -71,13 +75,14 @@ def make_plan(
         return None
     if {Kind.KEPT_SIZE, Kind.KEPT_PIXELS} & set(kinds):  # the gradient of pixels without a label
         return None
+    formula = formula_kernel(snapshot, criterion, logits, has_truth)
+    if formula is None or not formula.takes(logits.shape[0], rounded(cells)):
+        return None
+    every = range(len(snapshot.cell_fields))
+    read = every if criterion.watches else formula.cells_read
+    plan = Plan(snapshot, formula, logits, target, mask, cells, tuple(zip(kinds, parameters, strict=True)), read)
     with ThreadPoolExecutor(2, thread_name_prefix="sizewise") as pool:
-        plan = Plan(snapshot, logits, target, mask, cells, tuple(zip(kinds, parameters, strict=True)))
         pool.submit(plan.compile_sums, logits, target, mask, cells.maps)
-        formula = formula_kernel(snapshot, criterion, logits, has_truth)
-        if formula is None or not formula.takes(logits.shape[0], plan.most):
-            return None
-        plan.set_formula(formula, logits, target, mask, cells)
         pool.submit(plan.compile_gradient, logits, target, mask, cells.maps)
         like = sums_like(snapshot, logits)
         if not formula.agrees_with(criterion, snapshot.fields, like, has_truth, snapshot.cell_fields):
@@ -87,34 +92,28 @@ def make_plan(
 
 
 class Plan:
-    """The launches for input of one form."""
-
-    formula: FormulaKernel
+    """The launches for input of one form; ``read`` are the places of the fields of cells that are taken."""
 
     def __init__(
         self,
         snapshot: "Snapshot",
+        formula: FormulaKernel,
         logits: Tensor,
         target: Tensor,
         mask: Tensor | None,
         cells: Cells,
         fields: tuple[tuple[int, float], ...],
+        read: Sequence[int],
     ) -> None:
-        self.reading, self.cell_reading, self.fields = snapshot.reading, snapshot.cell_reading, fields
-        self.most, self.device = power_of_two(max(1, cells.most)), logits.get_device()
-        self.classes, self.tensors = cells.classes, [logits, target, logits if mask is None else mask, cells.maps]
-        self.sums = SumsCall(self.tensors, mask is not None, cells.classes, self.most, self.cell_reading, fields)
-        self.record, self.one = record_of(logits.device), numbers_on(logits.device, torch.float64, 1.0)
-
-    def set_formula(
-        self, formula: FormulaKernel, logits: Tensor, target: Tensor, mask: Tensor | None, cells: Cells
-    ) -> None:
-        """The formula, and the gradient that reads what it keeps."""
+        self.cell_reading, self.fields, self.read = snapshot.cell_reading, fields, read
+        self.most, self.device = rounded(cells), logits.get_device()
+        tensors = [logits, target, logits if mask is None else mask, cells.maps]
+        about = (mask is not None, cells.classes, self.most, self.cell_reading)
+        self.sums = SumsCall(tensors, *about, fields, read)
         self.formula, self.launch = formula, formula.launch(logits.shape[0], self.most)
-        given = ([*self.tensors, torch.empty_like(logits)], mask is not None, cells.classes, self.most)
-        planes = (formula.cell_planes, self.fields, formula.planes)
-        self.gradient = GradientCall(*given, self.cell_reading, *planes, writes=True)
-        self.tensors = []  # the plan outlives the call, its tensors must not
+        planes = (formula.cell_planes, fields, formula.planes)
+        self.gradient = GradientCall([*tensors, torch.empty_like(logits)], *about, *planes, writes=True)
+        self.record, self.one = record_of(logits.device), numbers_on(logits.device, torch.float64, 1.0)
 
     def compile_sums(self, logits: Tensor, target: Tensor, mask: Tensor | None, maps: Tensor) -> None:
         """Compile the pass for the sums."""
@@ -170,10 +169,11 @@ class CellStep:
 
     @property
     def cell_stats(self) -> RegionStats:
-        """The sums of cells as numbers."""
-        sums = self.plan.sums.as_floats(self.table)
+        """The sums of cells as numbers: all of them for callbacks, else those that the formula reads."""
+        read = list(self.plan.read)
+        sums = self.plan.sums.as_floats(self.table)[read]
         rows = sums.unflatten(1, (-1, self.plan.most))[:, :, : self.cells.most].flatten(1, 2)
-        return RegionStats(self.snapshot.cell_fields, rows)
+        return RegionStats(tuple(self.snapshot.cell_fields[place] for place in read), rows)
 
     def backward(
         self, kept: Tensor, saved: tuple[Any, ...], upstream: Sequence[Tensor | None], wants_logits: bool

@@ -103,8 +103,14 @@ def of_float(form: str) -> Expression:
 
 
 def ratio(kind: str, a: Value, b: Value) -> str:
-    """a / b in floats."""
-    return f"{as_float(a)} / {as_float(b)}"
+    """a / b in floats, as a · (1 / b): the compiler finds the same 1 / b in a value and in its derivatives.
+
+    It is within two units of the last place of float64, far below what the results keep. And a GPU's division goes a
+    long way round where a is 0, as for every cell that is none.
+    """
+    if b.constant is not None or (a.constant is not None and a.constant == 1):
+        return f"{as_float(a)} / {as_float(b)}"
+    return f"{as_float(a)} * (1.0 / {as_float(b)})"
 
 
 ELEMENTWISE: dict[str, Expression] = {

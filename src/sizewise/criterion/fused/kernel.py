@@ -24,7 +24,8 @@ from sizewise.stats.kernels.shapes import power_of_two
 
 # One program holds all sums in its registers.
 MOST_SUMS = 1 << 14
-SUMS_A_WARP = 128
+# Every warp repeats what has no cells, so there are few, as long as a thread's registers hold its share of the sums.
+FEWEST_A_WARP, MOST_A_WARP, FEW_WARPS, MOST_WARPS = 128, 512, 8, 16
 _numbers = itertools.count()
 
 
@@ -33,8 +34,9 @@ class FormulaKernel:
 
     It gives L, and one tensor of all that is kept: the coefficients ∂term/∂field as (planes, N, K), of which ``planes``
     says the term and the place of the field; ∂L/∂term of each term; and each term's value. With terms per component it
-    also gives the coefficients of the sums of cells, (planes, N · M, K), see ``cell_planes``. L, values and
-    coefficients are multiplied by a scale, a number in a tensor.
+    also gives the coefficients of the sums of cells, (planes, N · M, K), see ``cell_planes``; of those sums it
+    reads the fields at the places ``cells_read``. L, values and coefficients are multiplied by a scale, a number in a
+    tensor.
 
     Raises:
         Unsupported: for formulas that are left to torch.
@@ -60,6 +62,7 @@ class FormulaKernel:
         self.cell_planes = tuple(writer.cell_planes)
         self.kept_per_image = len(self.planes) * self.classes * self.regions
         self.source = writer.source()
+        self.cells_read = writer.cells_read
         self.mirrors = [Mirror(one, like.device) for _, one in found.buffers if is_elsewhere(one, like.device)]
         copies = {id(mirror.original): mirror.copy for mirror in self.mirrors}
         self.inputs = [copies.get(id(one), one) for _, one in found.buffers]
@@ -105,8 +108,7 @@ class FormulaKernel:
         if launch is None:
             blocks = {"NB": power_of_two(images), "MB": power_of_two(cells)}
             constants = {**blocks, "K": self.classes, "KB": power_of_two(self.classes), "R": self.regions}
-            warps = min(16, max(1, self._elements(images, cells) // SUMS_A_WARP))
-            launch = Launch(self.kernel, 1, warps, (images, cells), constants)
+            launch = Launch(self.kernel, 1, warps_for(self._elements(images, cells)), (images, cells), constants)
             self.launches[images, cells] = launch
         return launch
 
@@ -133,6 +135,16 @@ class FormulaKernel:
         """What is kept, apart: coefficients as (planes, *shape), ∂L/∂term, and values."""
         planes, factors, values = kept.tensor_split([len(kept) - 2 * self.terms, len(kept) - self.terms])
         return planes.view(len(self.planes), *shape), factors, values
+
+
+def warps_for(elements: int) -> int:
+    """In how many warps one program works on so many sums, a power of two.
+
+    >>> [warps_for(elements) for elements in (16, 512, 4096, 1 << 14)]
+    [1, 4, 8, 16]
+    """
+    few = min(FEW_WARPS, max(1, elements // FEWEST_A_WARP))
+    return min(MOST_WARPS, max(few, elements // MOST_A_WARP))
 
 
 def is_elsewhere(tensor: Tensor, device: torch.device) -> bool:

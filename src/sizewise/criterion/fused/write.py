@@ -41,6 +41,7 @@ class Writer:
     Attributes:
         planes: for each plane of coefficients that the kernel writes, its term and the place of its field.
         cell_planes: the same for those of the sums of cells.
+        cells_read: the places of the fields of cells that the kernel reads; known once there is a source.
     """
 
     def __init__(
@@ -54,6 +55,8 @@ class Writer:
         self.pieces: dict[tuple[str, str, int], str] = {}
         self.planes: list[tuple[int, int]] = []
         self.cell_planes: list[tuple[int, int]] = []
+        self.cell_names: list[str] = []
+        self.cells_read: tuple[int, ...] = ()
         self.known[trace.sums] = self._sums()
         if trace.cells is not None:
             self.known[trace.cells] = self._cells(trace.cells)
@@ -75,6 +78,7 @@ class Writer:
             if line.startswith("tl.store") or name in needed:
                 needed.update(VARIABLE.findall(line if line.startswith("tl.store") else expression))
                 kept.append(line)
+        self.cells_read = tuple(place for place, name in enumerate(self.cell_names) if name in needed)
         inputs = [f"input_{place}" for place in range(len(self.trace.buffers))]
         head = HEAD.format(
             name=NAME, arguments=", ".join(["sums", "truth", "cells", "total", "kept", "cell_kept", "scale", *inputs])
@@ -231,6 +235,7 @@ class Writer:
             if place not in self.numbers_of_pixels:
                 value = f'tl.where({strange}, float("nan"), {value})'
             values.append(Value(self.add(value), dims, "float"))
+        self.cell_names = [one.code for one in values]
         return Value("", (), "float", planes=tuple(values))
 
     def _buffer(self, place: int, node: fx.Node, tensor: Tensor) -> Value:

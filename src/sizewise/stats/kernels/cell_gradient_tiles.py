@@ -10,6 +10,7 @@ import triton.language as tl
 from sizewise.stats.kernels.arithmetic import inverse_of
 from sizewise.stats.kernels.cell_values import beside, wanted_share
 from sizewise.stats.kernels.pixel_gradient import focal_slope
+from sizewise.stats.kernels.raw_access import read
 from sizewise.stats.kernels.tile import (
     LN_2,
     OVERLAP,
@@ -226,7 +227,8 @@ def cell_gradient_tiles(
                 if PLACES[k] >= 0:
                     for i in tl.static_range(len(KINDS)):
                         if GROUPS[i] == t:
-                            found = tl.load(own + i * plane + places[PLACES[k]], mask=counted[PLACES[k]], other=0.0)
+                            # as tl.load, each thread's pixels would go through shared memory for it and back
+                            found = read(own + i * plane + places[PLACES[k]], counted[PLACES[k]], False)
                             weight, pull = add_coefficient(
                                 weight,
                                 pull,

@@ -11,7 +11,7 @@ from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.call import Call
 from sizewise.stats.kernels.cell_gradient_tiles import cell_gradient_tiles
 from sizewise.stats.kernels.cell_tiles import cell_tiles
-from sizewise.stats.kernels.cell_walk import REGISTERS, starts_of, sums_shape, walk_of
+from sizewise.stats.kernels.cell_walk import REGISTERS, fits_product, starts_of, sums_shape, walk_of
 from sizewise.stats.kernels.field_order import Fields, Planes, every_plane, temperature_of
 from sizewise.stats.kernels.kept_tensors import numbers_on
 from sizewise.stats.kernels.launch import Launch, programs_per_row
@@ -65,7 +65,10 @@ class CellCall(Call):
 
 
 class SumsCall(CellCall):
-    """The launch that fills the table, with ``image_fields`` also takes the sums of images; and what reads both."""
+    """The launch that fills the table, with ``image_fields`` also takes the sums of images; and what reads both.
+
+    ``read`` says which of the fields are taken, all by default; the planes of the others stay 0.
+    """
 
     def __init__(
         self,
@@ -75,16 +78,25 @@ class SumsCall(CellCall):
         most: int,
         options: tuple,
         image_fields: Fields = (),
+        read: Sequence[int] | None = None,
     ) -> None:
-        kinds, sigmoid = options[2], options[1]
-        shape = sums_shape(len(kinds), 2 if sigmoid else len(classes))
-        super().__init__(tensors, has_mask, classes, most, options, shape)
+        ignore_index, sigmoid, kinds, parameters = options
+        planes = tuple(range(len(kinds))) if read is None else tuple(read)
+        taken = ([kinds[place] for place in planes], [parameters[place] for place in planes])
+        shape = sums_shape(len(planes), 2 if sigmoid else len(classes))
+        super().__init__(tensors, has_mask, classes, most, (ignore_index, sigmoid, *taken), shape)
+        self.planes = planes
         self.table_shape = (len(kinds) + 1, self.images * most, self.channels, self.regions)
         bits = [reference.LOSS_BITS if kind == Kind.FOCAL else reference.SHARE_BITS for kind in kinds]
         self.units = [2.0**-one for one in bits]
         self.certain = [kind in (Kind.COUNT, Kind.PIXELS) for kind in kinds]  # whatever the logits are
         walk = walk_of(tensors[0], self.pixels, self.rows, shape, self.processors)
+        nll = (Kind.FOCAL, 0.0)
+        fits = not self.flags["SHARES"] and fits_product(walk.steps, shape.vector, self.classes)
         described = {
+            "PLANES": planes,
+            "STRANGE": len(kinds),
+            "PRODUCT": list(image_fields).index(nll) if fits and nll in image_fields else -1,
             "IMAGE_KINDS": tuple(int(kind) for kind, _ in image_fields),
             "IMAGE_PARAMETERS": tuple(float(parameter) for _, parameter in image_fields),
             "IMAGE_STARTS": starts_of(image_fields, self.classes),

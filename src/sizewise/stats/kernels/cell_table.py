@@ -33,12 +33,21 @@ def whole_number(value, KIND: tl.constexpr, BITS: tl.constexpr):
 
 
 @triton.jit
-def hand_on(place, plane, kept, leaves, KINDS: tl.constexpr, LABELLED: tl.constexpr, BITS: tl.constexpr):
+def hand_on(
+    place,
+    plane,
+    kept,
+    leaves,
+    KINDS: tl.constexpr,
+    PLANES: tl.constexpr,
+    LABELLED: tl.constexpr,
+    BITS: tl.constexpr,
+):
     """Add what lanes that leave their cell have kept to its sums; LABELLED: only those of the label, or all others."""
     for f in tl.static_range(len(KINDS)):
         if of_label(KINDS[f]) == LABELLED:
             whole = whole_number(kept[f], KINDS[f], BITS)
-            tl.atomic_add(place + f * plane, whole, mask=leaves, sem="relaxed")
+            tl.atomic_add(place + PLANES[f] * plane, whole, mask=leaves, sem="relaxed")
 
 
 @triton.jit
@@ -69,6 +78,7 @@ def leave_cells(
     most,
     channels,
     KINDS: tl.constexpr,
+    PLANES: tl.constexpr,
     REGIONS: tl.constexpr,
     BITS: tl.constexpr,
 ):
@@ -93,10 +103,10 @@ def leave_cells(
                 leaves = (cells[g] != heres[g]) & (cells[g] == left)
                 one += tl.where(leaves, kept[(g * REGIONS + r) * FIELDS + f], 0.0)
             gone = gone + (one,)
-        hand_on(place + r, plane, gone, left > 0, KINDS, False, BITS)
+        hand_on(place + r, plane, gone, left > 0, KINDS, PLANES, False, BITS)
         labelled = (left > 0) & has_label(gone, KINDS)
         if anywhere(labelled):
-            hand_on(place + r, plane, gone, labelled, KINDS, True, BITS)
+            hand_on(place + r, plane, gone, labelled, KINDS, PLANES, True, BITS)
     if anywhere(others > 0):
         for g in tl.static_range(len(cells)):
             leaves = (cells[g] != heres[g]) & (cells[g] != left) & is_cell(cells[g], most)
@@ -105,13 +115,22 @@ def leave_cells(
                 for f in tl.static_range(FIELDS):
                     alone = alone + (kept[(g * REGIONS + r) * FIELDS + f],)
                 place = table + cells[g] * channels * REGIONS + r
-                hand_on(place, plane, alone, leaves, KINDS, False, BITS)
-                hand_on(place, plane, alone, leaves, KINDS, True, BITS)
+                hand_on(place, plane, alone, leaves, KINDS, PLANES, False, BITS)
+                hand_on(place, plane, alone, leaves, KINDS, PLANES, True, BITS)
 
 
 @triton.jit
 def end_strip(
-    table, plane, cells, kept, most, channels, KINDS: tl.constexpr, REGIONS: tl.constexpr, BITS: tl.constexpr
+    table,
+    plane,
+    cells,
+    kept,
+    most,
+    channels,
+    KINDS: tl.constexpr,
+    PLANES: tl.constexpr,
+    REGIONS: tl.constexpr,
+    BITS: tl.constexpr,
 ):
     """Hand on all that lanes have kept: a thread's neighbours join its last one or go alone, then lanes form runs."""
     FIELDS: tl.constexpr = len(KINDS)
@@ -125,7 +144,7 @@ def end_strip(
     gives = turns & is_cell(after, most)
     for r in tl.static_range(REGIONS):
         for f in tl.static_range(FIELDS):
-            start = table + f * plane + r
+            start = table + PLANES[f] * plane + r
             whole = tl.zeros([1, LANES], tl.int64)
             for g in tl.static_range(len(cells)):
                 one = whole_number(kept[(g * REGIONS + r) * FIELDS + f], KINDS[f], BITS)

@@ -11,17 +11,16 @@ its own. The sums of images, which a step also needs, are taken along the way.
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
 # its own return.
 # mypy: ignore-errors
-# ruff: noqa: SIM300
 
 import triton
 import triton.language as tl
 
+from sizewise.stats.kernels.cell_image_sums import add_pixel, multiply_pixel, no_products, no_sums, store_sums
 from sizewise.stats.kernels.cell_table import end_strip, leave_cells
 from sizewise.stats.kernels.cell_values import LARGEST_LOSS, anywhere, is_cell, pixel_value
 from sizewise.stats.kernels.forward import pieces
 from sizewise.stats.kernels.tile import (
     FOCAL,
-    PIXELS,
     exponentials,
     load_classes,
     pixel_offsets,
@@ -121,10 +120,13 @@ def cell_tiles(
     steps,
     KINDS: tl.constexpr,
     PARAMETERS: tl.constexpr,
+    PLANES: tl.constexpr,
+    STRANGE: tl.constexpr,
     CLASSES: tl.constexpr,
     IMAGE_KINDS: tl.constexpr,
     IMAGE_PARAMETERS: tl.constexpr,
     IMAGE_STARTS: tl.constexpr,
+    PRODUCT: tl.constexpr,
     BITS: tl.constexpr,
     K: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -140,12 +142,13 @@ def cell_tiles(
     LABEL: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """``table`` is int64, (fields + 1, images · most, channels, regions), and 0 at first; the last plane counts NaNs.
+    """``table`` is int64, (planes, images · most, channels, regions), and 0 at first; plane STRANGE counts NaNs.
 
-    CLASSES[i] is the class of map i. A sigmoid channel has the map of its own number, which both its regions share.
-    A pixel's neighbour below is ``period`` pixels on; that many are cut into ``strips`` of BLOCK lanes, and each
-    program goes ``steps`` down. The workspace is that of the forward pass, for the fields of IMAGE_KINDS, whose sums
-    start at IMAGE_STARTS among all.
+    Field f is added to plane PLANES[f]. CLASSES[i] is the class of map i. A sigmoid channel has the map of its own
+    number, which both its regions share. A pixel's neighbour below is ``period`` pixels on; that many are cut into
+    ``strips`` of BLOCK lanes, and each program goes ``steps`` down. The workspace is that of the forward pass, for the
+    fields of IMAGE_KINDS, whose sums start at IMAGE_STARTS among all; field PRODUCT, −log p, is kept as products, −1:
+    none.
     """
     program = tl.program_id(0)
     row = program // programs
@@ -167,10 +170,8 @@ def cell_tiles(
         cells = cells + (tl.zeros([1, LANES], tl.int32),)
         for _f in tl.static_range(REGIONS * FIELDS):
             kept = kept + (tl.zeros([1, LANES], DTYPE),)
-    sums = ()
-    for f in tl.static_range(len(IMAGE_KINDS)):
-        for _c in tl.static_range(1 if IMAGE_KINDS[f] == PIXELS else K):
-            sums = sums + (tl.zeros([1, LANES], DTYPE),)
+    sums = no_sums(IMAGE_KINDS, K, LANES, DTYPE)
+    products = no_products(PRODUCT, K, LANES, DTYPE)
     stray = tl.zeros([1, LANES], tl.int64 if SHARES else LABEL)
 
     across = (part % strips) * BLOCK + tl.arange(0, BLOCK)[None, :]
@@ -222,16 +223,24 @@ def cell_tiles(
             e, total = exponentials(shifted, 1.0, 1)
             odd = odd | (valid & (total != total)).to(tl.int32)
 
-            added = ()
-            for f in tl.static_range(len(IMAGE_KINDS)):
-                for c in tl.static_range(1 if IMAGE_KINDS[f] == PIXELS else K):
-                    value = pixel_value(
-                        shifted, e, total, share, label, c, IMAGE_KINDS[f], IMAGE_PARAMETERS[f], SHARES, DTYPE
-                    )
-                    if HAS_MASK or HAS_IGNORE or not EVEN:
-                        value = tl.where(valid, value, 0.0)
-                    added = added + (sums[IMAGE_STARTS[f] + c] + value,)
-            sums = added
+            sums = add_pixel(
+                sums,
+                shifted,
+                e,
+                total,
+                share,
+                label,
+                valid,
+                IMAGE_KINDS,
+                IMAGE_PARAMETERS,
+                IMAGE_STARTS,
+                PRODUCT,
+                K,
+                HAS_MASK or HAS_IGNORE or not EVEN,
+                SHARES,
+                DTYPE,
+            )
+            products = multiply_pixel(products, total, label)
             for i in tl.static_range(len(CLASSES)):
                 turns = heres[g][i] != cells[g * len(CLASSES) + i]
                 turned = turned | turns.to(tl.int32)
@@ -263,9 +272,8 @@ def cell_tiles(
                 own_cells = every(cells, i, len(CLASSES), 1)
                 own_heres = every_first(heres, i)
                 own_kept = every(kept, i, len(CLASSES), REGIONS * FIELDS)
-                leave_cells(
-                    own + column * REGIONS, plane, own_cells, own_heres, own_kept, most, channels, KINDS, REGIONS, BITS
-                )
+                start = own + column * REGIONS
+                leave_cells(start, plane, own_cells, own_heres, own_kept, most, channels, KINDS, PLANES, REGIONS, BITS)
         if anywhere(odd > 0):
             for g in tl.static_range(VECTOR):
                 valid = masked[g] > 0
@@ -275,7 +283,7 @@ def cell_tiles(
                 for i in tl.static_range(len(CLASSES)):
                     column = row % channels if SIGMOID else CLASSES[i]
                     strange = valid & (total != total) & is_cell(heres[g][i], most)
-                    place = own + FIELDS * plane + (heres[g][i] * channels + column) * REGIONS
+                    place = own + STRANGE * plane + (heres[g][i] * channels + column) * REGIONS
                     for r in tl.static_range(REGIONS):
                         tl.atomic_add(place + r, 1, mask=strange, sem="relaxed")
         cells = new_cells
@@ -285,17 +293,22 @@ def cell_tiles(
         column = row % channels if SIGMOID else CLASSES[i]
         own_cells = every(cells, i, len(CLASSES), 1)
         own_kept = every(kept, i, len(CLASSES), REGIONS * FIELDS)
-        end_strip(own + column * REGIONS, plane, own_cells, own_kept, most, channels, KINDS, REGIONS, BITS)
+        end_strip(own + column * REGIONS, plane, own_cells, own_kept, most, channels, KINDS, PLANES, REGIONS, BITS)
 
     if len(IMAGE_KINDS) > 0:
-        highest = tl.max(tl.max(stray, axis=1), axis=0)
-        lowest = tl.min(tl.min(stray, axis=1), axis=0)
-        tl.store(
-            workspace.to(tl.pointer_type(tl.int64)) + program, tl.where(highest != 0, highest, lowest).to(tl.int64)
+        store_sums(
+            workspace,
+            sums,
+            products,
+            stray,
+            program,
+            row,
+            part,
+            rows,
+            programs,
+            IMAGE_KINDS,
+            IMAGE_STARTS,
+            PRODUCT,
+            K,
+            DTYPE,
         )
-        all_rows = tl.full([], rows, tl.int64)
-        partials = workspace + all_rows * programs * (1 if DTYPE == tl.float64 else 2) + part
-        for f in tl.static_range(len(IMAGE_KINDS)):
-            for c in tl.static_range(1 if IMAGE_KINDS[f] == PIXELS else K):
-                one = tl.sum(tl.sum(sums[IMAGE_STARTS[f] + c], axis=1), axis=0)
-                tl.store(partials + ((f * all_rows + row) * K + c) * programs, one)

@@ -8,7 +8,7 @@
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.arithmetic import inverse_of
+from sizewise.stats.kernels.arithmetic import inverse_of, log2_of
 from sizewise.stats.kernels.forward import focal_value
 from sizewise.stats.kernels.tile import COUNT, FOCAL, LN_2, OVERLAP, PIXELS, exponentials
 
@@ -53,7 +53,7 @@ def pixel_value(
     elif KIND == COUNT:
         return wanted_share(share, label, k, SHARES, DTYPE)
     elif KIND == FOCAL:
-        minus_log = (tl.log2(total) - shifted[k]) * LN_2
+        minus_log = (log2_of(total) - shifted[k]) * LN_2
         value = focal_value(minus_log, beside(e, k) * inverse_of(total), PARAMETER)
         y = wanted_share(share, label, k, SHARES, DTYPE)
         return tl.where(y > 0, value * y, 0.0)  # 0 · log 0 = 0

@@ -1,5 +1,6 @@
 """How the programs of the sums per cell share the pixels: strips of lanes that go down from row to row."""
 
+import math
 from typing import NamedTuple
 
 from torch import Tensor
@@ -16,6 +17,8 @@ MOST_KEPT = 100
 # Steps down a strip; a thread's sum of shares over all of them has to fit 31 bits with BITS behind the point.
 MOST_STEPS = 256
 MOST_BITS = 24
+# A lane's products stay below 2 to this power; float32 ends at 127.
+MOST_POWER = 120
 # The rows that make a period, if one alone leaves lanes idle.
 MOST_ROWS = 32
 
@@ -59,6 +62,11 @@ def walk_of(logits: Tensor, pixels: int, rows: int, shape: Shape, processors: in
 def filled(period: int, block: int) -> float:
     """The share of lanes that have a pixel, in steps of an eighth: a little less is no reason for longer periods."""
     return int(8 * period / (block * -(-period // block))) / 8
+
+
+def fits_product(steps: int, vector: int, classes: int) -> bool:
+    """Whether the product of Σe ≤ K over all pixels of a lane is a float."""
+    return steps * vector * math.log2(classes) <= MOST_POWER
 
 
 def starts_of(fields: Fields, classes: int) -> tuple[int, ...]:
