@@ -17,7 +17,7 @@ from unittest import mock
 
 import torch
 
-from sizewise.train import loop
+from sizewise.train import loop, setup
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import Runtime
 from sizewise.train.history import read_history
@@ -33,6 +33,7 @@ CASES = {
     "scaled": {"precision": "float16", "clip_norm": 1.0},
     "accumulated": {"accumulate": 2, "steps_per_epoch": 5},
     "deep": {"deep_supervision": True, "model": "monai-dynunet"},
+    "small": {"model": "fpn-resnet18", "encoder_weights": "none", "size": (64, 64), "ema": 0.9},
     "together": {"ema": 0.9, "precision": "float16", "accumulate": 3, "optimizer": "sgd"},
 }
 EAGER_ANYWAY = ("scaled", "accumulated", "together")
@@ -55,8 +56,19 @@ def killed_after(epoch: int):
     return mock.patch.object(loop.Record, "keep", killing)
 
 
+def leaves_upsampling_to_loss(asked: bool):
+    """Whether the loss reads the head's small logits, whatever is faster."""
+    return mock.patch.object(setup, "is_faster_in_loss", return_value=asked)
+
+
 def train(case: str, kind: str, folder: Path, accelerator: str) -> None:
-    """One run: whole, resumed after a kill, or eager and uncompiled."""
+    """One run: whole, resumed after a kill, or eager, uncompiled and with full-size logits."""
+    with leaves_upsampling_to_loss(case == "small" and kind != "eager"):
+        carry_out(case, kind, folder, accelerator)
+
+
+def carry_out(case: str, kind: str, folder: Path, accelerator: str) -> None:
+    """The run itself."""
     settings = dict(COMMON | CASES[case])
     compiled = settings.pop("compile", "off")
     eager = {"graphs": "off", "compile": "off"} if kind == "eager" else {"compile": compiled}
@@ -71,8 +83,9 @@ def train(case: str, kind: str, folder: Path, accelerator: str) -> None:
         except Killed:
             pass
     run_training(run, decisions=("argmax", "dice", "size") if case in ("2D", "3D") else ("argmax",), **given)
-    wanted = compiled == "on" and kind != "eager"
-    assert load_checkpoint(folder / "last.pt")["compiled"] == wanted, "whether it is compiled"
+    saved = load_checkpoint(folder / "last.pt")
+    assert saved["compiled"] == (compiled == "on" and kind != "eager"), "whether it is compiled"
+    assert saved["upsample"] == ("linear-corners" if case == "small" and kind != "eager" else None), "who upsamples"
 
 
 def rows_of(folder: Path) -> list[dict]:
@@ -114,7 +127,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
 
-        def carry_out(job: tuple[str, str]) -> str:
+        def start(job: tuple[str, str]) -> str:
             started, name = time.perf_counter(), "-".join(job)
             own = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(root / f"cache-{name}"), "OMP_NUM_THREADS": "2"}
             command = [sys.executable, __file__, accelerator, *job, str(root / name)]
@@ -124,7 +137,7 @@ def main() -> int:
             return f"{name}: {' '.join(notes)} {done.stderr[-3000:]}" if done.returncode else ""
 
         with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
-            failed = [said for said in pool.map(carry_out, jobs) if said]
+            failed = [said for said in pool.map(start, jobs) if said]
         if not failed:
             failed = [one for case in cases for one in compare(case, root)]
     print("failed:", "; ".join(failed) or "none")
