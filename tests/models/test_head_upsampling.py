@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 import sizewise as sw
 from sizewise.models.build import build_model
@@ -45,10 +46,36 @@ def test_evaluated_it_is_the_network_that_it_was():
     assert torch.equal(before(images), after(images))
 
 
+@pytest.mark.parametrize(
+    "name", ["deeplabv3plus-resnet18", "pspnet-resnet18", "upernet-resnet18", "segformer-resnet18"]
+)
+def test_other_heads_upsample_as_the_loss_will(name):
+    model = build_model(name, spatial_dims=2, in_channels=3, out_channels=2).eval()
+    images = torch.randn(1, 3, 64, 96)
+    with torch.no_grad():
+        full = model(images)
+        assert leave_upsampling_to_loss(model) == "linear-corners"
+        assert torch.equal(model(images), full)
+        model.segmentation_head.train()
+        small = model(images)
+    assert small.shape[2] < full.shape[2] == 64
+    torch.testing.assert_close(functional.interpolate(small, (64, 96), mode="bilinear", align_corners=True), full)
+
+
 @pytest.mark.parametrize("name", ["unet-resnet18", "monai-unet-small"])
 def test_a_network_without_such_a_head_stays_as_it_is(name):
     model = build_model(name, spatial_dims=2, in_channels=3, out_channels=2)
     assert leave_upsampling_to_loss(model) is None
+
+
+def test_compiled_it_knows_whether_it_is_trained():
+    model = nn.Module()
+    model.segmentation_head = nn.Sequential(nn.Conv2d(1, 2, 1), nn.Upsample(scale_factor=2, mode="bilinear"))
+    assert leave_upsampling_to_loss(model) == "linear"
+    compiled = torch.compile(model.segmentation_head, backend="eager", fullgraph=True)
+    assert compiled(torch.zeros(1, 1, 4, 4)).shape[2:] == (4, 4)
+    model.eval()
+    assert compiled(torch.zeros(1, 1, 4, 4)).shape[2:] == (8, 8)
 
 
 def test_an_activation_behind_the_upsampling_keeps_it_there():

@@ -22,8 +22,8 @@ class SemanticLoss:
 
     Args:
         criterion: the name of a loss, as ``"RCE"``, or any criterion. One with ``upsample="linear"`` reads small logits
-            itself, without storing them at full size; on a GPU others do too, with up to 150 classes, where that is
-            faster.
+            itself, without storing them at full size; on a GPU others do too, with 19 to 150 classes, where that
+            is faster.
         ignore_index: the label of pixels without a label: 255, the models' own default.
         activation: ``"softmax"``, or ``"sigmoid"`` for a network with one label.
 
