@@ -1,8 +1,10 @@
-"""What ``upsample`` does to a whole training step: ``PYTHONPATH=src python benchmarks/whole_step.py [OUT.csv]``.
+"""What ``upsample`` does to a whole step: ``PYTHONPATH=src python benchmarks/whole_step.py [OUT.csv] [SECONDS]``.
 
-Forward, loss, backward and update in bfloat16, eager, for networks whose head is a quarter of the picture's size: as
-people train them (the network or the loss enlarges the logits), and with the loss reading the head's own logits. Time
-from step to step and the peak of memory. COMMIT in the environment says which version it was.
+Forward, loss, backward and update in bfloat16, for networks whose head gives a quarter of the picture's size: with the
+loss reading these logits, and as people train, enlarging them first. "step_ms" is the step captured in a CUDA graph, as
+``sizewise train`` runs it, "eager_ms" that from Python, and the peak of memory is that of eager steps. Each row is
+written when it is measured, and none is begun after so many SECONDS (60). COMMIT in the environment says which version
+it was.
 """
 
 import csv
@@ -10,102 +12,141 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
+from steps import captured, stream_us
+from torch import Tensor, nn
 from torch.nn import functional
 
 import sizewise as sw
+from sizewise.models.build import build_model
+from sizewise.models.head_upsampling import leave_upsampling_to_loss
 
-ROUNDS, STEPS = 5, 8
-HEAD = ["network", "batch", "classes", "way", "step_ms", "peak_mib", "gpu", "torch", "commit"]
+ROUNDS, STEPS = 5, 5
+HEAD = ["network", "batch", "classes", "way", "step_ms", "eager_ms", "peak_mib", "first_s", "gpu", "torch", "commit"]
+WAYS = ("our RCE, upsample", "interpolate, our RCE", "interpolate, torch CE")
 
 
-def fpn(enlarged: bool) -> torch.nn.Module:
-    """R50-FPN with 19 classes; its head enlarges four times, or not at all."""
-    import segmentation_models_pytorch as smp
+@dataclass(frozen=True)
+class Case:
+    """A network in training; ``upsample`` is how its logits are enlarged."""
 
-    network = smp.FPN("resnet50", encoder_weights=None, classes=19)
-    if not enlarged:
-        network.segmentation_head[1] = torch.nn.Identity()
+    name: str
+    build: Callable[[int], nn.Module]
+    batch: tuple[int, int, int, int]
+    classes: int
+    upsample: str
+    layout: torch.memory_format = torch.contiguous_format
+
+
+def fpn(classes: int) -> nn.Module:
+    """R50-FPN of segmentation_models.pytorch, whose head leaves the enlarging to others."""
+    network = build_model("fpn-resnet50", spatial_dims=2, in_channels=3, out_channels=classes)
+    assert leave_upsampling_to_loss(network) == "linear-corners"
     return network
 
 
-def segformer(enlarged: bool) -> torch.nn.Module:
-    """SegFormer-B0 with 150 classes; logits at a quarter of the size either way."""
-    from transformers import SegformerConfig, SegformerForSemanticSegmentation
+def segformer(classes: int) -> nn.Module:
+    """SegFormer-B0, of transformers or, where that is not installed, of segmentation_models.pytorch."""
+    try:
+        from transformers import SegformerConfig, SegformerForSemanticSegmentation
+    except ImportError:
+        print("there is no transformers here: the SegFormer of segmentation_models.pytorch is taken", flush=True)
+        network = build_model("segformer-mit_b0", spatial_dims=2, in_channels=3, out_channels=classes)
+        leave_upsampling_to_loss(network)
+        return network
 
-    class Logits(torch.nn.Module):
+    class Logits(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.network = SegformerForSemanticSegmentation(SegformerConfig(num_labels=150))
+            self.network = SegformerForSemanticSegmentation(SegformerConfig(num_labels=classes))
 
-        def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-            logits = self.network(pixels).logits
-            if not enlarged:
-                return logits
-            return functional.interpolate(logits, pixels.shape[2:], mode="bilinear", align_corners=False)
+        def forward(self, pixels: Tensor) -> Tensor:
+            return self.network(pixels).logits
 
     return Logits()
 
 
 CASES = (
-    ("R50-FPN", fpn, (8, 3, 512, 1024), 19, "linear-corners"),
-    ("SegFormer-B0", segformer, (8, 3, 512, 512), 150, "linear"),
+    Case("R50-FPN", fpn, (8, 3, 512, 1024), 19, "linear-corners", torch.channels_last),
+    Case("SegFormer-B0", segformer, (8, 3, 512, 512), 150, "linear"),
+    Case("R50-FPN", fpn, (8, 3, 352, 352), 2, "linear-corners", torch.channels_last),
 )
 
 
-def step_of(network, criterion, optimizer, pixels, target):
+def loss_of(way: str, case: Case, device: str) -> Callable[[Tensor, Tensor], Tensor]:
+    """From the head's own logits to the loss."""
+    if way == "our RCE, upsample":
+        return sw.loss("RCE", upsample=case.upsample).to(device)
+    plain = nn.CrossEntropyLoss() if way.endswith("torch CE") else sw.loss("RCE").to(device)
+
+    def enlarging(logits: Tensor, target: Tensor) -> Tensor:
+        size, corners = target.shape[1:], case.upsample == "linear-corners"
+        return plain(functional.interpolate(logits, size, mode="bilinear", align_corners=corners), target)
+
+    return enlarging
+
+
+def step_of(way: str, case: Case, device: str = "cuda") -> Callable[[], None]:
     """One training step as a function of nothing."""
+    torch.manual_seed(0)
+    network = case.build(case.classes).to(device).to(memory_format=case.layout).train()
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=True, capturable=device == "cuda")
+    criterion = loss_of(way, case, device)
+    pixels = torch.randn(case.batch, device=device).contiguous(memory_format=case.layout)
+    target = torch.randint(0, case.classes, (case.batch[0], *case.batch[2:]), device=device)
 
     def step() -> None:
-        with torch.autocast("cuda", torch.bfloat16):
-            logits = network(pixels)
-        criterion(logits, target).backward()
-        optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device, torch.bfloat16):
+            loss = criterion(network(pixels), target)
+        loss.backward()
+        optimizer.step()
 
     return step
 
 
-def main() -> None:
-    """Print medians, and append them as rows."""
-    rows = []
-    for name, build, shape, classes, upsample in CASES:
-        pixels = torch.randn(shape, device="cuda").contiguous(memory_format=torch.channels_last)
-        target = torch.randint(0, classes, (shape[0], *shape[2:]), device="cuda")
-        ways = {
-            "enlarged, torch CE": (True, torch.nn.CrossEntropyLoss()),
-            "enlarged, our RCE": (True, sw.loss("RCE")),
-            "our RCE, upsample": (False, sw.loss("RCE", upsample=upsample)),
-        }
-        for way, (enlarged, criterion) in ways.items():
-            network = build(enlarged).cuda().to(memory_format=torch.channels_last)
-            optimizer = torch.optim.AdamW(network.parameters(), fused=True)
+def measured(way: str, case: Case) -> list[str]:
+    """A row."""
+    torch.cuda.empty_cache()
+    start = time.perf_counter()
+    step = step_of(way, case)
+    for _ in range(3):
+        step()
+    torch.cuda.synchronize()
+    first = time.perf_counter() - start
+    torch.cuda.reset_peak_memory_stats()
+    eager = statistics.median(stream_us(step, STEPS) for _ in range(ROUNDS)) / 1e3
+    peak = torch.cuda.max_memory_allocated() / 2**20
+    try:
+        graph = captured(step)
+        on_device = f"{statistics.median(stream_us(graph, STEPS) for _ in range(ROUNDS)) / 1e3:.2f}"
+    except RuntimeError as error:
+        print(f"{case.name}, {way}: not captured, {str(error).splitlines()[0]}", flush=True)
+        on_device = ""
+    words = [case.name, "x".join(map(str, case.batch)), str(case.classes), way, on_device]
+    return [*words, f"{eager:.2f}", f"{peak:.0f}", f"{first:.1f}"]
 
-            step = step_of(network, criterion.cuda(), optimizer, pixels, target)
-            for _ in range(3):
-                step()
-            torch.cuda.synchronize()
-            torch.cuda.reset_peak_memory_stats()
-            times = []
-            for _ in range(ROUNDS):
-                start = time.perf_counter()
-                for _ in range(STEPS):
-                    step()
-                torch.cuda.synchronize()
-                times.append((time.perf_counter() - start) / STEPS * 1e3)
-            peak = torch.cuda.max_memory_allocated() / 2**20
-            rows.append(
-                [name, "x".join(map(str, shape)), classes, way, f"{statistics.median(times):.2f}", f"{peak:.0f}"]
-            )
-            print(*rows[-1], sep=" | ", flush=True)
-            del network, optimizer, step
-            torch.cuda.empty_cache()
-    if len(sys.argv) > 1:
-        machine = [torch.cuda.get_device_name(), torch.__version__, os.environ.get("COMMIT", "")]
-        with open(sys.argv[1], "w", newline="") as file:
-            csv.writer(file).writerow(HEAD)
-            csv.writer(file).writerows([[*row, *machine] for row in rows])
+
+def main() -> None:
+    """Print medians, and write them as rows."""
+    path, seconds = [*sys.argv, ""][1], float([*sys.argv, "", ""][2] or 60)
+    torch.backends.cudnn.benchmark = True  # as training does
+    machine = [torch.cuda.get_device_name(), torch.__version__, os.environ.get("COMMIT", "")]
+    start = time.perf_counter()
+    with open(path or os.devnull, "w", newline="") as file:
+        csv.writer(file).writerow(HEAD)
+        for case in CASES:
+            for way in WAYS:
+                if time.perf_counter() - start > seconds:
+                    print("out of time before", case.name, way, flush=True)
+                    return
+                row = measured(way, case)
+                print(*row, sep=" | ", flush=True)
+                csv.writer(file).writerow([*row, *machine])
+                file.flush()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import torch
 from gpu.processes import Task
 from torch._inductor import config as inductor
 
-from sizewise.train import loop
+from sizewise.train import loop, setup
 from sizewise.train.checkpoint import load_checkpoint
 from sizewise.train.config import Runtime
 from sizewise.train.history import read_history
@@ -30,6 +30,7 @@ CASES = {
     "scaled": {"precision": "float16", "clip_norm": 1.0},
     "accumulated": {"accumulate": 2, "steps_per_epoch": 5},
     "deep": {"deep_supervision": True, "model": "monai-dynunet"},
+    "small": {"model": "fpn-resnet18", "encoder_weights": "none", "size": (64, 64), "ema": 0.9},
     "together": {"ema": 0.9, "precision": "float16", "accumulate": 3, "optimizer": "sgd"},
 }
 EAGER_ANYWAY = ("scaled", "accumulated", "together")
@@ -56,8 +57,19 @@ def killed_after(epoch: int):
     return mock.patch.object(loop.Record, "keep", killing)
 
 
+def leaves_upsampling_to_loss(asked: bool):
+    """Whether the loss reads the head's small logits, whatever is faster."""
+    return mock.patch.object(setup, "is_faster_in_loss", return_value=asked)
+
+
 def train(case: str, kind: str, folder: Path, accelerator: str) -> None:
-    """One run: whole, resumed after a kill, or eager and uncompiled."""
+    """One run: whole, resumed after a kill, or eager, uncompiled and with full-size logits."""
+    with leaves_upsampling_to_loss(case == "small" and kind != "eager"):
+        carry_out(case, kind, folder, accelerator)
+
+
+def carry_out(case: str, kind: str, folder: Path, accelerator: str) -> None:
+    """The run itself."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}-cache"
     settings = dict(COMMON | CASES[case])
     compiled = settings.pop("compile", "off")
@@ -75,8 +87,9 @@ def train(case: str, kind: str, folder: Path, accelerator: str) -> None:
             pass
     decided = case in ("2D", "3D") and kind != "eager"  # whose scores nobody compares
     run_training(run, decisions=("argmax", "dice", "size") if decided else ("argmax",), **given)
-    wanted = compiled == "on" and kind != "eager"
-    assert load_checkpoint(folder / "last.pt")["compiled"] == wanted, "whether it is compiled"
+    saved = load_checkpoint(folder / "last.pt")
+    assert saved["compiled"] == (compiled == "on" and kind != "eager"), "whether it is compiled"
+    assert saved["upsample"] == ("linear-corners" if case == "small" and kind != "eager" else None), "who upsamples"
 
 
 def rows_of(folder: Path) -> list[dict]:

@@ -49,7 +49,8 @@ class RunState:
     """The network, its optimizer and schedule, and the progress; ``best`` are weights that wait to be written.
 
     ``average`` is that of the weights, where the settings ask for one; ``precision`` holds the scale of the loss;
-    ``compiled`` says whether training runs the network compiled, which rounds differently.
+    ``compiled`` says whether training runs the network compiled, and ``upsample`` what the loss does in place of the
+    network's head: both round differently.
     """
 
     model: nn.Module
@@ -60,6 +61,7 @@ class RunState:
     average: WeightAverage | None = None
     precision: Precision | None = None
     compiled: bool = False
+    upsample: str | None = None
 
     @property
     def judged(self) -> nn.Module:
@@ -92,6 +94,7 @@ class RunState:
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state(),
             "compiled": self.compiled,
+            "upsample": self.upsample,
         }
         if self.average is not None:
             state["average"] = self.average.state()
