@@ -58,7 +58,7 @@ WRONG = {
     "schedule": (["--schedule", "step"], "--schedule must be one of constant, plateau, poly, poly-step, got 'step'"),
     "augment": (
         ["--augment", "mixup"],
-        "--augment must be one of none, flip, picture, any-way-up, street, volume, got 'mixup'",
+        "--augment must be one of none, flip, picture, any-way-up, street, volume, slices, got 'mixup'",
     ),
     "size": (["--size", "16"], r"--size must have 2 numbers for 2D data, got 1: \(16,\)"),
     "size words": (["--size", "big"], "--size must be numbers as 352x352, or the word stored, got 'big'"),

@@ -70,7 +70,7 @@ def test_what_comes_from_outside_counts_for_nothing():
     assert (augment(images, kept, identity(2), NO_COLOUR)[1] == UNLABELLED).all()
 
 
-@pytest.mark.parametrize(("word", "dims"), [("picture", 2), ("any-way-up", 2), ("street", 2), ("volume", 3)])
+@pytest.mark.parametrize(("word", "dims"), [("picture", 2), ("any-way-up", 2), ("street", 2), ("volume", 3), ("slices", 3)])
 def test_image_and_labels_move_together_under_every_draw(word, dims):
     """A binary image is its own label map: away from its edges both must agree."""
     shape = (24,) * dims
@@ -103,6 +103,28 @@ def test_rotations_keep_lengths_in_millimetres():
     in_mm = turns * half[None, :, None] / half[None, None, :]
     np.testing.assert_allclose(in_mm @ in_mm.transpose(0, 2, 1), np.broadcast_to(np.eye(3), (5, 3, 3)), atol=1e-12)
     np.testing.assert_allclose(np.linalg.det(rotation_3d(np.full((1, 3), 0.3))), 1)
+
+
+@pytest.mark.parametrize("thin", [0, 1, 2])
+def test_slices_stay_slices(thin):
+    """Turned and scaled in their plane, whichever axis that is normal to; a flat crop loses little of itself."""
+    size = np.array([40, 48, 56])
+    size[thin] = 6
+    motions = draw_motions(np.random.default_rng(0), AUGMENTATIONS["slices"], 50, size, np.ones(3))
+    normal = 2 - thin
+    expected = np.eye(3)[normal]
+    np.testing.assert_array_equal(motions[:, normal, :3], np.broadcast_to(expected, (50, 3)))
+    np.testing.assert_array_equal(motions[:, :3, normal], np.broadcast_to(expected, (50, 3)))
+    plane = [axis for axis in range(3) if axis != normal]
+    assert np.abs(motions[:, plane[0], plane[1]]).max() > 0.3  # sin 30° and the crop's proportions
+
+    def lost(word):
+        drawn = draw_motions(np.random.default_rng(0), AUGMENTATIONS[word], 50, size, np.ones(3))
+        labels = torch.zeros(50, 1, *size, dtype=torch.uint8)
+        moved = augment(labels.float(), labels, torch.from_numpy(drawn).float(), NO_COLOUR.expand(50, 2, 1))[1]
+        return (moved == UNLABELLED).float().mean()
+
+    assert lost("slices") < 0.2 < lost("volume")
 
 
 def test_only_the_allowed_axes_are_flipped_and_about_half_the_time():

@@ -39,6 +39,16 @@ def test_pictures_keep_their_proportions_unless_a_size_is_given(tmp_path):
         assert resolve({"data": str(data), **given}, datasets=opened).config.size == size
 
 
+def test_flat_patches_are_turned_within_their_slices_unless_the_user_says_how():
+    given = {"data": "synthetic-3d", "recipe": "volume", "model": "monai-unet-small"}
+    for patch, word, augment in (
+        ((32, 32, 8), {}, "slices"),
+        ((32, 32, 16), {}, "volume"),
+        ((32, 32, 8), {"augment": "flip"}, "flip"),
+    ):
+        assert resolve(given | {"patch": patch} | word).config.augment == augment
+
+
 def test_every_class_is_scored_without_a_background(tmp_path):
     data, opened = str(write_multiclass_folder(tmp_path / "data", classes=3)), OpenDatasets()
     for word, scored in (("auto", [1, 2]), ("0", [1, 2]), ("none", [0, 1, 2])):

@@ -22,6 +22,7 @@ class Augmentation:
         flip: the spatial axes that may be mirrored, counted from the last.
         rotate: degrees, to either side; in 3D about each axis.
         scale: 1/scale to scale, drawn on a log scale.
+        in_plane: in 3D, turn and scale within the slices alone, whose normal is the crop's shortest axis.
         colour: brightness and contrast, as a share of the intensities' spread.
     """
 
@@ -29,6 +30,7 @@ class Augmentation:
     rotate: float = 0.0
     scale: float = 1.0
     colour: float = 0.0
+    in_plane: bool = False
 
     @property
     def moves(self) -> bool:
@@ -46,6 +48,8 @@ AUGMENTATIONS = {
     "street": Augmentation(flip=(1,), scale=1.5, colour=0.3),
     # no flips: left and right, front and back are classes of their own in many volumes
     "volume": Augmentation(rotate=15, scale=1.25, colour=0.2),
+    # volumes of few slices: a tilt moves half of a flat crop out of it, and mixes slices that are far apart
+    "slices": Augmentation(rotate=30, scale=1.25, colour=0.2, in_plane=True),
 }
 
 
@@ -62,9 +66,14 @@ def draw_motions(
     flips = np.where(generator.random((samples, dims)) < 0.5, -1.0, 1.0)
     allowed = np.array([axis + 1 in augmentation.flip for axis in range(dims)])
     flips = np.where(allowed, flips, 1.0)
+    factors = np.repeat(scales[:, None], dims, 1)
+    if augmentation.in_plane and dims == 3:
+        normal = dims - 1 - int(np.argmin(size))  # in the order of affine_grid
+        angles[:, np.arange(3) != normal] = 0
+        factors[:, normal] = 1
     turn = rotation(angles[:, 0]) if dims == 2 else rotation_3d(angles)
     half = (size * spacing)[::-1] / 2
-    linear = turn / scales[:, None, None] * half[None, None, :] / half[None, :, None]
+    linear = turn / factors[:, None, :] * half[None, None, :] / half[None, :, None]
     motions = np.zeros((samples, dims, dims + 1))
     motions[:, :, :dims] = linear * flips[:, None, :]
     return motions

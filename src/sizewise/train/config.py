@@ -63,7 +63,7 @@ class RunConfig:
         spacing: volumes are resampled to it, in mm, as 1.5x1.5x2; `stored` keeps them.
         patch: training sees crops of this size, as 96x96x64; `stored` is the whole image.
         oversample: the share of each batch whose crops are centred on a foreground pixel.
-        augment: none, flip, picture (upright), any-way-up, street or volume.
+        augment: none, flip, picture (upright), any-way-up, street, volume or slices (volumes, within their slices).
         epochs: how many.
         steps_per_epoch: 0 is as many as one pass over the training cases takes.
         batch_size: over all devices.
@@ -115,7 +115,7 @@ class RunConfig:
     spacing: tuple[float, ...] = ()
     patch: tuple[int, ...] = ()
     oversample: float = 0.0
-    augment: Literal["none", "flip", "picture", "any-way-up", "street", "volume"] = "flip"
+    augment: Literal["none", "flip", "picture", "any-way-up", "street", "volume", "slices"] = "flip"
     epochs: int = 10
     steps_per_epoch: int = 0
     batch_size: int = 8

@@ -9,7 +9,8 @@
 | any-way-up | the same for pictures without an upright (cells, skin, retina): turned and mirrored in every way |
 | polyp | the paper's Kvasir-SEG and CVC-ClinicDB: R50-FPN at 352², Adam 1e-4, batch 8, 60 epochs, halved after 5 |
 | retinal | the paper's Retinal Lesions: 512², lesions merged, one sigmoid channel: Dice terms see the lesion alone |
-| volume | any volumes: patches with foreground oversampling, Adam 1e-3 with polynomial decay, 100 × 100 steps |
+| volume | any volumes: patches with foreground oversampling, Adam 1e-3 with polynomial decay, 100 × 100 steps; |
+| | flat patches are turned within their slices alone (augmentation `slices`) |
 | paper-3d | the paper's MSD and AMOS: SGD 0.01, batch 2, 1,000 epochs of 250 steps, polynomial decay to 0 |
 | cityscapes | the paper's: 512×1024, SGD 0.01, batch 8, 100 epochs, polynomial per iteration to 1e-4 |
 """

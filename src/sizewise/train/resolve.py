@@ -15,6 +15,7 @@ from sizewise.train.recipes import KEEP_ASPECT, recipe_by_dims, recipe_by_layout
 from sizewise.train.task import Task, check_patch, make_criterion, make_task, make_weight_schedule
 
 PATCH_VOXELS = 128**3  # what a 3D network with a batch of 2 trains on comfortably
+FLAT = 3
 LOOKED_AT = 12  # cases whose shapes decide the patch or the size
 SIZE_STEP = 32  # what encoders of pictures divide sizes by
 MOST_ASPECT = 2.0  # longer strips would take more memory than they are worth
@@ -72,6 +73,8 @@ def resolve(given: dict[str, Any], *, datasets: OpenDatasets | None = None) -> R
         config = with_patch(config, dataset, keep_spacing="spacing" in given)
         if name == "volume" and "batch_size" not in given:
             config = replace(config, batch_size=batch_for(config.patch))
+        if name == "volume" and "augment" not in given and is_flat(config.patch):
+            config = replace(config, augment="slices")
     check_patch(config, task)
     if config.early_stop and not task.split.validation:
         raise BadInput("`early_stop` goes by validation scores, and there are no validation cases. Leave it out.")
@@ -141,6 +144,15 @@ def patch_for(shape: np.ndarray, multiple: int, voxels: int = PATCH_VOXELS) -> t
     while patch.prod() > voxels * 1.2 and patch.max() > multiple:
         patch[np.argmax(patch)] -= multiple
     return tuple(int(n) for n in patch)
+
+
+def is_flat(patch: tuple[int, ...]) -> bool:
+    """Whether a patch is more than FLAT times as long as it is thick, as of volumes with few, thick slices.
+
+    >>> is_flat((144, 144, 16)), is_flat((48, 64, 48))
+    (True, False)
+    """
+    return max(patch) > FLAT * min(patch)
 
 
 def batch_for(patch: tuple[int, ...]) -> int:
