@@ -18,10 +18,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-# Read when torch is imported: no team of threads in each process, and a look for GPUs that leaves them alone.
-os.environ.setdefault("OMP_NUM_THREADS", "2")
-os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+if __name__ == "__main__":  # before torch is imported: no team of threads in each process, and GPUs are only looked at
+    os.environ.setdefault("OMP_NUM_THREADS", "2")
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 from gpu.checks import CHECKS, preload
 from gpu.processes import Outcome, Task, run_all
