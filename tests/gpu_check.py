@@ -50,6 +50,7 @@ def main() -> int:
         preload(training=any(task.name.startswith("training") for task in tasks))
         if given.device == "cuda":
             tasks = [replace(task, work=partial(on_gpu, task, folder)) for task in tasks]
+        shown(f"{len(tasks)} begin after {time.monotonic() - start:.0f} s of imports")
         limit = given.limit or (float("inf") if given.all else LIMIT)
         outcomes = run_all(tasks, jobs=given.jobs, limit=limit, gib=free_gib(given.device), show=shown)
     return summed_up(outcomes, time.monotonic() - start)
