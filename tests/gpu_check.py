@@ -18,10 +18,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-# Read when torch is imported: no team of threads in each process, and a look for GPUs that leaves them alone.
-os.environ.setdefault("OMP_NUM_THREADS", "2")
-os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+if __name__ == "__main__":  # before torch is imported: no team of threads in each process, and GPUs are only looked at
+    os.environ.setdefault("OMP_NUM_THREADS", "2")
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 from gpu.checks import CHECKS, preload
 from gpu.processes import Outcome, Task, run_all
@@ -50,6 +50,7 @@ def main() -> int:
         preload(training=any(task.name.startswith("training") for task in tasks))
         if given.device == "cuda":
             tasks = [replace(task, work=partial(on_gpu, task, folder)) for task in tasks]
+        shown(f"{len(tasks)} begin after {time.monotonic() - start:.0f} s of imports")
         limit = given.limit or (float("inf") if given.all else LIMIT)
         outcomes = run_all(tasks, jobs=given.jobs, limit=limit, gib=free_gib(given.device), show=shown)
     return summed_up(outcomes, time.monotonic() - start)

@@ -25,14 +25,17 @@ def grid(options: dict[str, tuple]) -> list[dict]:
 
 
 def covering(cases: Iterable[Case], factors: Callable[[Case], tuple] = tuple) -> list[Case]:
-    """Few cases in which every two values of ``factors`` that meet in some case meet; all cases when exhaustive.
+    """All cases when exhaustive, else few of them, see :func:`with_every_pair`."""
+    cases = list(cases)
+    return cases if EXHAUSTIVE else with_every_pair(cases, factors)
 
-    >>> covering([(a, b, c) for a in "xy" for b in "uv" for c in "pq"])
+
+def with_every_pair(cases: list[Case], factors: Callable[[Case], tuple] = tuple) -> list[Case]:
+    """Few cases in which every two values of ``factors`` that meet in some case meet.
+
+    >>> with_every_pair([(a, b, c) for a in "xy" for b in "uv" for c in "pq"])
     [('x', 'u', 'p'), ('x', 'v', 'q'), ('y', 'u', 'q'), ('y', 'v', 'p')]
     """
-    cases = list(cases)
-    if EXHAUSTIVE:
-        return cases
     bits: dict[tuple, int] = {}
     pairs = []  # of each case, as the bits of a number
     for case in cases:
