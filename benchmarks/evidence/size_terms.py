@@ -77,8 +77,8 @@ class WarmUp(sw.SizeL1):
 class RisingTemperature(WarmUp):
     """(1 − f) · L1 at τ = 1 + f · L1 at τ = 10, with the warm-up's f.
 
-    At first every pixel feels a pull of half CE's, at the end the undecided ones feel plain L1's. τ itself is a constant
-    of the pass over the logits; so both proportions are summed, and the penalty goes from one to the other.
+    At first every pixel feels a pull of half CE's, at the end the undecided ones feel plain L1's. τ is a constant of the
+    pass over the logits; so both proportions are summed, and the penalty goes from one to the other.
     """
 
     @property
@@ -112,10 +112,10 @@ class Multipliers(nn.Module):
 
 
 class Dual(sw.SizeL1):
-    """Σ μ_k |p̂_k − t_k| / K with μ_k from dual ascent: it grows while class k's sizes are a tenth off, and shrinks else.
+    """Σ μ_k |p̂_k − t_k| / K with μ_k from dual ascent: it grows while sizes of class k are a tenth off, else shrinks.
 
-    μ begins at 0, CE alone. While sizes are off by all of themselves it grows by 0.018 a step, to plain L1's λ = 1 in 55
-    steps, a tenth of training; a fifth off, in 500. 3, the grid's largest λ, is the most.
+    μ begins at 0, CE alone. While sizes are off by all of themselves it grows by 0.018 a step, to plain L1's λ = 1 in
+    55 steps, a tenth of training; a fifth off, in 500. 3, the grid's largest λ, is the most.
     """
 
     def __init__(self):
