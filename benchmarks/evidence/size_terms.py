@@ -77,7 +77,7 @@ class WarmUp(sw.SizeL1):
 class RisingTemperature(WarmUp):
     """(1 − f) · L1 at τ = 1 + f · L1 at τ = 10, with the warm-up's f.
 
-    At first every pixel feels a pull of half CE's, at the end the undecided ones feel plain L1's. τ is a constant of the
+    At first every pixel feels a pull of half CE's, at the end undecided ones feel plain L1's. τ is a constant of the
     pass over the logits; so both proportions are summed, and the penalty goes from one to the other.
     """
 
