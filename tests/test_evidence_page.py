@@ -264,7 +264,8 @@ def test_components_with_one_seed_say_nothing_yet(scripts):
         scripts.write(name, plan | {"CC-DiceCE": seeds}, seed=seed)
     text, _ = scripts.page.make_page(scripts.study.read_study())
     section = text.partition("## Every component")[2].partition("\n## ")[0]
-    assert "**On the one set with enough runs, " in section
+    assert "**On DSB2018, " in section
+    assert "| mean of" not in section
     assert "On DRIVE both share fewer than two seeds" in section
 
 

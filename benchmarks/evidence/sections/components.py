@@ -43,8 +43,8 @@ def what_it_shows(found: dict[str, Contrast]) -> list[str]:
     """In plain words, by what the means over the sets allow: first what the loss is for, then all else."""
     if SMALL not in found or PRECISION not in found:
         return []
-    of = len(found[SMALL].usable)
-    where = "On the one set with enough runs" if of == 1 else f"On average over {of} sets"
+    titles = [one.data for one in found[SMALL].usable]
+    where = f"On {titles[0]}" if len(titles) == 1 else f"On average over {len(titles)} sets"
     claim = {
         "better": "CC-DiceCE finds more of the small components than DiceCE with the same λ = 1",
         "worse": "CC-DiceCE finds fewer of the small components than DiceCE with the same λ = 1",
@@ -72,15 +72,14 @@ def _table(pairs: tuple[EvidenceSet, ...], found: dict[str, Contrast | None]) ->
     rows = []
     for metric in SHOWN:
         means = {one.title: arm_means(one, metric) for one in pairs}
-        contrasts, shown = found[metric], [title for title, mean in means.items() if mean]
-        for title in shown:
+        contrasts = found[metric]
+        for title in (title for title, mean in means.items() if mean):
             cells = [means[title].get(arm) for arm in NAMES.values()]
             texts = [NO_VALUE if mean is None else mean.text(scale=100) for mean in cells]
             pair = contrasts.by_set.get(title) if contrasts else None
             rows.append([METRICS[metric].head, title, *texts, difference(pair)])
-        if len(shown) > 1:
-            mean = mean_difference(contrasts, of=len(shown))
-            rows.append([METRICS[metric].head, f"mean of {len(shown)}", "", "", mean])
+        if contrasts and contrasts.sets > 1:
+            rows.append([METRICS[metric].head, f"mean of {contrasts.sets}", "", "", mean_difference(contrasts)])
     heads = ["", "set", *NAMES.values(), "difference"]
     note = (
         "By argmax; ± over seeds. A difference has its 95 % interval for new seeds and cases where there are two "
