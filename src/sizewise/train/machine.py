@@ -123,7 +123,9 @@ def _check(config: RunConfig, runtime: Runtime, accelerator: str) -> None:
     if runtime.compile not in ("auto", "on", "off"):
         raise BadInput(f"`compile` must be auto, on or off, got {runtime.compile!r}.")
     if runtime.compile == "on" and runtime.devices * runtime.nodes > 1:
-        raise BadInput("`compile=on` is for one device. Leave it out to train on several, uncompiled, or ask for one device.")
+        raise BadInput(
+            "`compile=on` is for one device. Leave it out to train on several, uncompiled, or ask for one device."
+        )
     if min(runtime.devices, runtime.nodes) < 1 or runtime.workers < 0:
         raise BadInput(
             f"`devices` and `nodes` must be at least 1 and `workers` at least 0, got {runtime.devices}, "
