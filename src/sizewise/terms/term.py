@@ -65,7 +65,7 @@ class Term(Criterion):
     def __repr__(self) -> str:
         defaults: dict[str, Any] = {}
         for kind in reversed(type(self).__mro__):  # one's own term may leave options to the term it is made from
-            defaults |= getattr(kind.__init__, "__kwdefaults__", None) or {}
+            defaults |= getattr(vars(kind).get("__init__"), "__kwdefaults__", None) or {}
         shown = []
         for name, value in self.options().items():
             if isinstance(value, Tensor):
