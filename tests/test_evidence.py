@@ -86,6 +86,8 @@ def test_the_weight_is_chosen_on_validation(evidence, tmp_path, monkeypatch):
     assert run.planned("kvasir", "3") == []
     assert run.planned("camvid", "sky") == [("CE", (0, 1)), ("CE + 1 * Dice", (0, 1))]
     assert not run.planned("drive", "sky")
+    assert len(run.planned("acdc", "trials")) == len(run.TRIALS)
+    assert run.planned("idrid", "trials") == []
     assert run.table("camvid", "sky") == "camvid-sky"
     assert run.table("camvid", "1") == "camvid"
     assert run.planned("drive", "3") == [("CE + 1 * Dice", (0, 1, 2)), ("CC-DiceCE", (0, 1, 2))]
@@ -105,10 +107,12 @@ def test_every_protocol_is_a_study_and_every_trial_a_loss(evidence):
     import sizewise as sw
 
     logits, labels = torch.randn(2, 3, 8, 8, requires_grad=True), torch.randint(0, 3, (2, 8, 8))
+    regions = torch.randint(0, 2, (2, 3, 8, 8))  # that may overlap
     for trial in run.TRIALS:
-        loss = sw.loss(f"size_terms:{trial}")(logits, labels)
-        loss.backward()
-        assert loss.isfinite(), trial
+        for activation, target in (("softmax", labels), ("sigmoid", regions)):
+            loss = sw.loss(f"size_terms:{trial}", activation=activation)(logits, target)
+            loss.backward()
+            assert loss.isfinite(), (trial, activation)
     assert logits.grad.isfinite().all()
 
 

@@ -70,6 +70,19 @@ def test_one_command_writes_both_tables(scripts, tmp_path, monkeypatch, capsys):
     assert kinds[Kind("CE")].size_error == pytest.approx(0.01)
 
 
+def test_a_weight_that_was_never_decided_has_one_line(scripts, tmp_path, monkeypatch, capsys):
+    aggregate, tables = scripts
+    rows = [row for row in tables.read_scores("kvasir") if (row[3], row[6]) != ("CE + 3 * Dice", "dice")]
+    tables.write("kvasir", rows, tables.read_runs("kvasir"))
+    (tmp_path / "out").mkdir()
+    given = ("--data", tmp_path / "data", "--results", tables.RESULTS, "--out", tmp_path / "out")
+    monkeypatch.setattr(sys, "argv", ["aggregate.py", *map(str, given)])
+    aggregate.main()
+    assert "1 sets, 7 arms" in capsys.readouterr().out
+    (found,) = read_evidence(tmp_path / "out")
+    assert [arm.kind.decision for arm in found.arms if arm.weight == "3"] == ["argmax"]
+
+
 def test_the_guide_says_what_the_tables_say(scripts):
     from advice_page import PAGE, with_parts
 

@@ -12,9 +12,9 @@ from evidence_tables import whole_plan, write_tables
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks" / "evidence"
 PATIENTS = (FOLDER / "protocols" / "acdc-groups.csv").read_text(encoding="utf-8").splitlines()[1:25]
-CASES = {"kvasir": 14, "camvid": 12, "drive": 12, "acdc": [line.partition(",")[0] for line in PATIENTS]}
+CASES = {"kvasir": 14, "camvid": 12, "drive": 12, "dsb2018": 12, "acdc": [line.partition(",")[0] for line in PATIENTS]}
 DATA = {"kvasir": "kvasir-seg"}  # by its folder's name the report knows that the paper has it
-CLASSES = {"kvasir": (1,), "camvid": (0, 1, 2), "drive": (1,), "acdc": (1, 2, 3)}
+CLASSES = {"kvasir": (1,), "camvid": (0, 1, 2), "drive": (1,), "dsb2018": (1,), "acdc": (1, 2, 3)}
 
 
 class Scripts:
@@ -61,7 +61,7 @@ def scripts(loaded, tmp_path):
 def whole(loaded, tmp_path_factory):
     """Four sets with every part, and their page."""
     scripts = Scripts(tmp_path_factory.mktemp("whole"))
-    for at, name in enumerate(CASES):
+    for at, name in enumerate(("kvasir", "camvid", "drive", "acdc")):
         scripts.write(name, seed=at)
     sets = scripts.study.read_study()
     return scripts, sets, *scripts.page.make_page(sets)
@@ -104,7 +104,8 @@ def test_what_is_missing_is_named_and_what_is_there_is_shown(scripts):
     assert "part 1: ACDC (all), CamVid (all)" in text
     assert "Kvasir-SEG (11)" in text  # of 5 losses with 3 seeds, seed 0 of CE and of the three compounds is there
     assert "There are no runs of CC-DiceCE" in text
-    assert "There are no runs of the trials yet" in text
+    assert "There are no runs of the trials with two seeds yet" in text
+    assert "There are no runs of the other named losses yet" in text
     assert "left out, since" in text  # ranks over one set
     assert [one.name for one in figures] == ["evidence-size", "evidence-calibration", "evidence-bias"]
 
@@ -211,9 +212,111 @@ def test_a_trial_meets_the_goal_with_nearer_sizes_and_no_lower_dsc(whole):
     nearer = scripts.contrasts.contrast(sets, "RCE-L1", "DiceCE", metric="size_error")
     lower = scripts.contrasts.contrast(sets, "RCE-L1", "DiceCE")
     higher = scripts.contrasts.contrast(sets, "DiceCE", "CE")
-    assert scripts.trials.verdict(lower, nearer) == "nearer sizes, DSC lower"
+    assert scripts.trials.verdict(lower, nearer) == "sizes nearer, DSC lower"
     assert scripts.trials.verdict(higher, nearer) == scripts.trials.KEPT
-    assert "trials met the goal" in text
+    trials = text.partition("## Size penalties that were tried")[2].partition("\n## ")[0]
+    assert "Of 2 trials none met the goal" in trials  # without «Size» in their names, sizes are drawn as DiceCE's
+    assert "- `huber`: CE + Huber." in trials
+    assert trials.count("| 4 |") == 4  # two trials, RCE-L1 and RCE-KL, each on all four sets
+
+
+def test_a_trial_with_one_seed_waits(scripts):
+    for name, seeds in (("kvasir", (0, 1)), ("drive", (0,))):
+        plan = whole_plan(scripts.run, name) | {"size_terms:dual": seeds, "size_terms:huber": seeds}
+        scripts.write(name, {loss: number for loss, number in plan.items() if loss != "size_terms:relative"})
+    text, _ = scripts.page.make_page(scripts.study.read_study())
+    trials = text.partition("## Size penalties that were tried")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:4] for line in trials.splitlines() if line.startswith("| ")][1:]
+    assert {row[0].strip(): row[2].strip() for row in rows} == dict.fromkeys(("RCE-L1", "RCE-KL", "huber", "dual"), "1")
+    assert "means over Kvasir-SEG or" in trials
+    assert "trials: ACDC (20), DRIVE (18), DSB2018 (20) and Kvasir-SEG (16)" in text
+
+
+@pytest.mark.parametrize(
+    ("recall", "precision", "said"),
+    [
+        (0.08, -0.06, ("finds more of the small", "; but what it draws is less often a true component")),
+        (0.08, 0.0, ("finds more of the small", "; and a difference in how often")),
+        (-0.08, 0.06, ("finds fewer of the small", "; but what it draws is more often a true component")),
+        (0.0, 0.06, ("that CC-DiceCE finds more of the small", "is not shown", "; and what it draws is more often")),
+    ],
+)
+def test_the_sentence_on_components_follows_the_numbers(scripts, monkeypatch, recall, precision, said):
+    loss = "CC-DiceCE"
+    effects = {(loss, "component_recall_small"): recall, (loss, "component_precision"): precision}
+    monkeypatch.setattr(evidence_tables, "COMPONENT_EFFECTS", effects)
+    same = {"CE + 1 * Dice": (0.6, 0.0), loss: (0.6, 0.0)}
+    monkeypatch.setattr(evidence_tables, "EFFECTS", same)
+    for seed, name in enumerate(("drive", "dsb2018")):
+        scripts.write(name, seed=seed)
+    text, _ = scripts.page.make_page(scripts.study.read_study())
+    section = text.partition("## Every component")[2].partition("\n## ")[0]
+    assert all(words in section for words in said), section
+    assert "**On average over 2 sets, " in section
+    assert "not told apart: DSC, NSD, recall of all components, recall of medium ones and recall of large" in section
+    assert section.count("| mean of 2 |") == 7
+    assert "component precision, small" not in section
+
+
+def test_components_with_one_seed_say_nothing_yet(scripts):
+    for seed, (name, seeds) in enumerate({"drive": (0,), "dsb2018": (0, 1, 2)}.items()):
+        plan = whole_plan(scripts.run, name)
+        scripts.write(name, plan | {"CC-DiceCE": seeds}, seed=seed)
+    text, _ = scripts.page.make_page(scripts.study.read_study())
+    section = text.partition("## Every component")[2].partition("\n## ")[0]
+    assert "**On DSB2018, " in section
+    assert "| mean of" not in section
+    assert "On DRIVE both share fewer than two seeds" in section
+
+
+def test_the_other_named_losses_have_a_line_each_and_their_ranks(scripts):
+    for seed, name in enumerate(("kvasir", "drive", "dsb2018", "acdc")):
+        plan = whole_plan(scripts.run, name)
+        others = dict.fromkeys(scripts.run.OTHERS, (0, 1)) if name != "acdc" else {}
+        scripts.write(name, {loss: seeds for loss, seeds in plan.items() if ":" not in loss} | others, seed=seed)
+    text, figures = scripts.page.make_page(scripts.study.read_study())
+    section = text.partition("## The other named losses")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    assert [row.split("|")[1].strip() for row in rows] == list(scripts.run.OTHERS)
+    sets = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in rows}
+    assert sets == dict.fromkeys(scripts.run.OTHERS, "3") | {"FL": "4", "DBCE": "4"}  # which ACDC has too
+    assert "worse: WCE (−2." in section  # 60.5 against DiceCE's 63
+    assert "over 3 data sets" in section
+    (ranks,) = [one for one in figures if one.name == "evidence-ranks-named"]
+    assert len(ranks.rows) == len(scripts.run.OTHERS) + 5
+    tables = text.partition("## Every loss on every set")[2].partition("\n## ")[0]
+    assert "<summary>10 other losses on DRIVE</summary>" in tables  # with CC-DiceCE, which has its own section too
+    assert "<summary>2 other losses on ACDC</summary>" in tables
+
+
+def test_runs_without_a_decision_leave_the_rest_as_it_is(scripts):
+    """λ that were not chosen may have been scored by argmax alone, or one seed of an arm may."""
+    scripts.write("kvasir")
+    scripts.write("drive", seed=1)
+    tables = scripts.tables
+    argmax_alone = {("CE + 0.1 * Dice", "0"), ("CE + 3 * SizeL1", "0"), ("CE + 1 * SizeKL", "1")}
+    rows = [row for row in tables.read_scores("drive") if row[6] != "dice" or (row[3], row[5]) not in argmax_alone]
+    assert len(rows) < len(tables.read_scores("drive"))
+    runs = tables.read_runs("drive")
+    for run in runs:
+        if (run["loss"], run["seed"]) in argmax_alone:
+            run["temperature"] = run["decided_at"] = ""
+    before, _ = scripts.page.make_page(scripts.study.read_study())
+    tables.write("drive", rows, runs)
+    drive, kvasir = scripts.study.read_study()
+    text, _ = scripts.page.make_page((drive, kvasir))
+    answers = [one.partition("## The answer")[2].partition("## ")[0] for one in (before, text)]
+    assert answers[0].splitlines()[2:5] == answers[1].splitlines()[2:5]  # of CE and DiceCE, which have all
+    assert drive.dsc.present[drive.dsc.arm("RCE-KL (dice)")].tolist() == [True, False, True]
+    assert "3 seeds, ± over seeds (RCE-KL (dice): 2)." in text
+    assert "3 seeds, ± over seeds (RCE-KL (dice): 2)." not in before
+
+
+def test_versions_are_named_once_with_the_commits_that_ran(loaded):
+    from sections.protocols import made_with
+
+    machines = ["device A; torch 2; commit x", "device B; torch 2; commit y", "device A; torch 2; commit z", "cpu"]
+    assert made_with(machines) == "cpu / device A; torch 2; commits x and z / device B; torch 2; commit y"
 
 
 def test_the_papers_own_numbers_stand_beside_ours(whole):

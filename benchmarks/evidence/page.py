@@ -14,9 +14,10 @@ from sections.cost import cost_section
 from sections.decision import decision_section, decision_table
 from sections.figures import bias_trend, calibration, size_bias, size_control
 from sections.losses import by_class, grid_table, loss_tables
+from sections.named_losses import named_section
 from sections.paper_claims import claims_section
 from sections.protocols import missing, pointer, protocol_section
-from sections.ranks import rank_figures, rank_table
+from sections.ranks import named_ranks, rank_figures, rank_table
 from sections.study import EvidenceSet, read_sky, read_study
 from sections.trials import trial_section
 from sections.two_by_two import two_by_two
@@ -57,13 +58,14 @@ def make_page(sets: tuple[EvidenceSet, ...]) -> tuple[str, list[Figure]]:
     if not sets:
         return f"{TITLE}\n\n{NOTHING}\n", []
     also = tuple(one.leaving_out(0) for one in sets if one.protocol["settings"].get("background") == "none")
-    made = [*rank_figures(sets), size_control(sets), calibration(sets), size_bias(sets)]
+    made = [*rank_figures(sets), named_ranks(sets), size_control(sets), calibration(sets), size_bias(sets)]
     shown = {one.name: figure_lines(one) for one in made}
     parts = [
         ("The answer", [*answer(sets), *pointer(sets)]),
         ("Loss or decision", two_by_two(sets, also)),
         ("Every loss on every set", [*loss_tables(sets, also), *grid_table(sets)]),
         ("Ranks over the sets", [*shown["evidence-ranks-argmax"], *shown["evidence-ranks"], *rank_table(sets)]),
+        ("The other named losses", named_section(sets, shown["evidence-ranks-named"])),
         ("Class by class", by_class(sets)),
         ("The decision, before and after", decision_section(sets, (*also, *read_sky()))),
         ("Is size under control worth it?", shown["evidence-size"]),

@@ -21,6 +21,7 @@ from sizewise.train.history import read_history
 from sizewise.train.resolve import resolve
 from sizewise.train.run import run_training
 
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks" / "evidence"))  # where size_terms lies
 COMMON = {"data": "synthetic", "loss": "RCE", "epochs": 2, "steps_per_epoch": 4}
 CASES = {
     "compiled": {"compile": "on", "ema": 0.9},
@@ -29,6 +30,8 @@ CASES = {
     "average": {"ema": 0.9},
     "scaled": {"precision": "float16", "clip_norm": 1.0},
     "accumulated": {"accumulate": 2, "steps_per_epoch": 5},
+    "learning": {"loss": "size_terms:dual"},  # a term that writes into its buffer in the captured step
+    "hearing": {"loss": "size_terms:rising_temperature"},  # and one whose buffer is set before each
     "deep": {"deep_supervision": True, "model": "monai-dynunet"},
     "small": {"model": "fpn-resnet18", "encoder_weights": "none", "size": (64, 64), "ema": 0.9},
     "together": {"ema": 0.9, "precision": "float16", "accumulate": 3, "optimizer": "sgd"},
@@ -102,9 +105,11 @@ def same(one: Path, other: Path) -> bool:
     if rows_of(one) != rows_of(other) or (one / "cases.csv").read_text() != (other / "cases.csv").read_text():
         return False
     for name in ("best.pt", "last.pt"):
-        mine, theirs = (load_checkpoint(folder / name)["model"] for folder in (one, other))
-        if mine.keys() != theirs.keys() or not all(torch.equal(mine[key], theirs[key]) for key in mine):
-            return False
+        files = [load_checkpoint(folder / name) for folder in (one, other)]
+        for part in ("model", "terms"):
+            mine, theirs = (content.get(part, {}) for content in files)
+            if mine.keys() != theirs.keys() or not all(torch.equal(mine[key], theirs[key]) for key in mine):
+                return False
     return True
 
 

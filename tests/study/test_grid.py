@@ -37,8 +37,9 @@ def test_an_option_of_losses_goes_to_those_that_have_it():
 
 
 def test_a_ramp_goes_to_the_losses_that_have_a_weight():
-    runs = plan_runs(study(losses=("CE", "RCE"), seeds=(0,), settings=(("ramp", "0.1:0.3"),)))
-    assert {run.config.loss: run.config.ramp for run in runs} == {"CE": "", "RCE": "0.1:0.3"}
+    losses = ("CE", "RCE", "CE + 0.3 * SizeL1", "2 * CE")
+    runs = plan_runs(study(losses=losses, seeds=(0,), settings=(("ramp", "0.1:0.3"),)))
+    assert [run.config.ramp for run in runs] == ["", "0.1:0.3", "0.1:0.3", ""]
 
 
 def test_runs_go_seed_by_seed_with_unique_names_and_the_study_s_settings():

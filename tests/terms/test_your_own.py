@@ -48,3 +48,18 @@ def test_they_add_up_in_one_pass(page):
     torch.testing.assert_close(
         torch.autograd.grad(together, logits, retain_graph=True), torch.autograd.grad(alone, logits)
     )
+
+
+def test_one_that_changes_over_training_hears_the_share(page):
+    term = page["LateSize"]()
+    assert repr(term) == "LateSize()"  # its options are those of the term it is made from
+    criterion = sw.CrossEntropy() + term
+    found = []
+    for share in (0.25, 0.75):  # nothing in the first half; 2 · 0.75 − 1 = ½ of it
+        criterion.at(share)
+        found.append(value(term))
+    assert found[0] == 0
+    assert found[1] == near(value(sw.SizeL1()) / 2)
+    per_component = sw.per_component(page["LateSize"]())
+    per_component.at(1)
+    assert float(per_component.term.factor) == 1

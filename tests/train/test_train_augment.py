@@ -70,7 +70,9 @@ def test_what_comes_from_outside_counts_for_nothing():
     assert (augment(images, kept, identity(2), NO_COLOUR)[1] == UNLABELLED).all()
 
 
-@pytest.mark.parametrize(("word", "dims"), [("picture", 2), ("any-way-up", 2), ("street", 2), ("volume", 3), ("slices", 3)])
+@pytest.mark.parametrize(
+    ("word", "dims"), [("picture", 2), ("any-way-up", 2), ("street", 2), ("volume", 3), ("slices", 3)]
+)
 def test_image_and_labels_move_together_under_every_draw(word, dims):
     """A binary image is its own label map: away from its edges both must agree."""
     shape = (24,) * dims

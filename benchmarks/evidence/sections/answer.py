@@ -138,7 +138,7 @@ def _sets(one: Contrast) -> str:
 
 
 def _limits(one: Contrast) -> str:
-    seeds = sorted({each.seeds for each in one.by_set.values()})
+    seeds = sorted({each.seeds for each in one.usable})
     told = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
     return (
         f"This rests on {told} seeds a set, one network and one short protocol for each, and λ from a small grid with "

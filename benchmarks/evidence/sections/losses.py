@@ -1,6 +1,6 @@
 """Every loss on every set: the scores, the grid that chose λ, and the classes with their sizes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from sizewise.report.standing import Standing
 from sizewise.report.true_sizes import true_sizes
 from sizewise.wording import counted
 
+DECIDED = " (dice)"
 DROPPED = ("size bias (points)",)  # read on the page of a study; here it would make the table too wide
 
 
@@ -26,8 +27,19 @@ def loss_tables(sets: tuple[EvidenceSet, ...], also: tuple[EvidenceSet, ...] = (
     for one in (*sets, *also):
         ticks = _against_ce(sets if one in sets else also, one)
         (found,) = score_tables(one.scores, ticks)
-        lines += table(replace(_narrowed(found), title=one.title, note=_note(one)))
+        found = _narrowed(found)
+        main = [row for row in found.rows if _loss(row) in MAIN]
+        others = [row for row in found.rows if _loss(row) not in MAIN]
+        lines += table(replace(found, title=one.title, rows=main, note=_note(one)))
+        if others:
+            told = replace(found, title="", rows=others, note="The best and the second are marked over both tables.")
+            count = counted(len({_loss(row) for row in others}), "other loss", "other losses")
+            lines += folded(f"{count} on {one.title}", table(told))
     return lines
+
+
+def _loss(row: Sequence[Cell]) -> str:
+    return row[0].text.removesuffix(DECIDED)
 
 
 def _against_ce(sets: tuple[EvidenceSet, ...], one: EvidenceSet) -> Conclusions:
@@ -59,10 +71,17 @@ def _note(one: EvidenceSet) -> str:
     groups = len({one.groups.get(case, case) for case in one.dsc.cases}) if one.groups and one.dsc is not None else 0
     return (
         f"{counted(cases, 'test case')}{f' of {groups} patients' if groups else ''}, "
-        f"{counted(most, 'seed')}{' (' + '; '.join(fewer) + ')' if fewer else ''}, ± over seeds. λ: "
+        f"{counted(most, 'seed')}{' (' + '; '.join(fewer) + ')' if fewer else ''}, ± over seeds{_undecided(one)}. λ: "
         f"{weights or 'not chosen yet'}. ✓ shown better than CE by argmax, ✗ shown worse (each arm by itself, "
         "corrected over the sets)."
     )
+
+
+def _undecided(one: EvidenceSet) -> str:
+    """The arms whose decision not every run of their loss has."""
+    seeds = {arm: int(one.dsc.present[at].sum()) for at, arm in enumerate(one.dsc.arms)} if one.dsc is not None else {}
+    fewer = [f"{arm}: {count}" for arm, count in seeds.items() if count < seeds.get(arm.removesuffix(DECIDED), count)]
+    return f" ({', '.join(fewer)})" if fewer else ""
 
 
 def grid_table(sets: tuple[EvidenceSet, ...]) -> list[str]:

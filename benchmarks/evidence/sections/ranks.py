@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import run as runner
+
 from sections.study import MAIN, EvidenceSet
 from sections.wording import table
 from sizewise.metrics.cases_csv import ARGMAX
@@ -17,6 +19,14 @@ def rank_figures(sets: tuple[EvidenceSet, ...]) -> list[Figure | LeftOut]:
         _diagram(every_loss(sets), "evidence-ranks-argmax", "Losses by argmax", "loss", "losses"),
         _diagram(main_arms(sets), "evidence-ranks", "Losses and decisions", "arm", "arms"),
     ]
+
+
+def named_ranks(sets: tuple[EvidenceSet, ...]) -> Figure | LeftOut:
+    """Every named loss by argmax, over the sets that have them all."""
+    whole = [one for one in with_main_losses(sets) if set(runner.OTHERS) <= set(one.dsc.arms)]
+    names = {*MAIN, *runner.OTHERS}
+    scores = [_only(one.dsc, [arm for arm in one.dsc.arms if arm in names]) for one in whole]
+    return _diagram(scores, "evidence-ranks-named", "Every named loss by argmax", "loss", "losses")
 
 
 def rank_table(sets: tuple[EvidenceSet, ...]) -> list[str]:

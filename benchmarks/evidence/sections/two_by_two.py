@@ -75,7 +75,7 @@ def _steps(sets: tuple[EvidenceSet, ...], shown: tuple[EvidenceSet, ...]) -> Tab
         pairs = [each and each.by_set.get(one.title) for each in (found if at < len(sets) else also).values()]
         rows.append([Cell(one.title), *(Cell(difference(pair)) for pair in pairs)])
     means = [Cell(f"mean of {len(sets)}"), *(Cell(mean_difference(one, of=len(sets))) for one in found.values())]
-    others = [Cell("for other sets like these"), *(Cell(other_sets(one)) for one in found.values())]
+    others = [Cell("other sets like these"), *(Cell(other_sets(one)) for one in found.values())]
     rows[len(sets) : len(sets)] = [means, others]
     note = (
         "DSC points with 95 % intervals for new seeds and new cases; ✓ and ✗: shown, after Holm's correction over the "

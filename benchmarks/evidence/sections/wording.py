@@ -1,5 +1,6 @@
 """Numbers and lists as the page writes them."""
 
+import re
 from collections.abc import Sequence
 
 from sections.contrasts import Contrast
@@ -25,19 +26,20 @@ def signed(value: float, digits: int = DIGITS) -> str:
 
 
 def span(low: float, high: float, digits: int = DIGITS) -> str:
-    """An interval, which no line break tears apart."""
-    return f"[{signed(low, digits)},{NO_BREAK}{signed(high, digits)}]"
+    """An interval; see :func:`table`."""
+    return f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def difference(one: Comparison | None, digits: int = DIGITS) -> str:
-    """A difference on one set: with its interval where there may be one, and a tick where it is shown."""
+    """A difference on one set: with a tick where it is shown, and its interval where there may be one."""
     if one is None:
         return NO_VALUE
     scale = one.metric.scale
     if one.refused:
         return signed(scale * one.estimate, digits)
     tick = TICKS.get(judge(one, from_elsewhere=False), "")
-    return f"{signed(scale * one.estimate, digits)} {span(scale * one.low, scale * one.high, digits)} {tick}".strip()
+    ends = span(scale * one.low, scale * one.high, digits)
+    return " ".join(filter(None, (signed(scale * one.estimate, digits), tick, ends)))
 
 
 def mean_difference(one: Contrast | None, digits: int = DIGITS, *, of: int = 0) -> str:
@@ -79,9 +81,12 @@ def on_sets(titles: Sequence[str], of: int) -> str:
 
 
 def table(one: Table) -> list[str]:
-    """Lines of a table under its title."""
+    """Lines of a table under its title, where it has one. No line break tears a spread or an interval apart."""
+    title = [f"**{one.title}**", ""] if one.title else []
     note = ["", one.note] if one.note else []
-    return [f"**{one.title}**", "", to_markdown(one).replace(" ± ", f"{NO_BREAK}±{NO_BREAK}"), *note, ""]
+    text = to_markdown(one).replace(" ± ", f"{NO_BREAK}±{NO_BREAK}").replace(" → ", f"{NO_BREAK}→ ")
+    text = re.sub(r"(\\\[[−+.0-9]+,) ", rf"\1{NO_BREAK}", text)
+    return [*title, text, *note, ""]
 
 
 def folded(title: str, lines: Sequence[str]) -> list[str]:

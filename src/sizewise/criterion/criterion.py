@@ -134,6 +134,13 @@ class Criterion(Module, ABC):
         """
         return Watch(self, callback, fields)
 
+    def at(self, share: float) -> None:
+        """Hear the share of training that is done, from 0 to 1: ``train`` says it before every step.
+
+        Here it changes nothing. A term of one's own that changes over training overrides it and writes into a buffer
+        in place, which a captured CUDA graph and the kernels see.
+        """
+
     def snapshot(self) -> Snapshot:
         """What a step needs to know of this criterion, made anew after an option was set."""
         snapshot = self.__dict__.get("_snapshot")

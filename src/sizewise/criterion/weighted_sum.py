@@ -136,6 +136,10 @@ class Loss(Criterion):
     def _terms(self) -> list[Criterion]:
         return [cast(Criterion, term) for term in self.parts.values()]
 
+    def at(self, share: float) -> None:
+        for term in self._terms:
+            term.at(share)
+
     def terms_from_stats(self, stats: RegionStats) -> dict[str, Tensor]:
         return {name: cast(Criterion, term).from_stats(stats) for name, term in self.parts.items()}
 

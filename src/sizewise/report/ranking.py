@@ -36,7 +36,7 @@ def ranking_table(ranking: Ranking, *, seeds: int, what: str = "loss", label: st
         [
             Cell(arm),
             Cell(f"{mean:.2f}", mean),
-            Cell(f"{low:g} to {high:g}", low),
+            Cell(f"{round(low, 1):g} to {round(high, 1):g}", low),
             Cell(f"{100 * share:.0f} %", share),
         ]
         for arm, mean, (low, high), share in zip(

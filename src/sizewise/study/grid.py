@@ -63,7 +63,7 @@ def plan_runs(study: StudyConfig, datasets: OpenDatasets | None = None) -> list[
         for model in study.models or (None,):
             base = settings | {"data": data} | ({"model": model} if model else {})
             for seed, fold, options in product(study.seeds, folds, loss_settings(study)):
-                ramped = {"ramp": ramp} if ramp and has_weight(options["loss"]) else {}
+                ramped = {"ramp": ramp} if ramp and takes_ramp(options["loss"]) else {}
                 run = resolve(base | options | ramped | {"seed": seed} | fold, datasets=datasets)
                 if run.dataset.spatial_dims == 3:  # found from the data by the first run: once is enough
                     base |= {"patch": run.config.patch, "spacing": run.config.spacing}
@@ -79,6 +79,20 @@ def has_weight(name: str) -> bool:
     """
     named = NAMED_LOSSES.get(ALIASES.get(name, name))
     return named is not None and named.weight is not None
+
+
+def takes_ramp(name: str) -> bool:
+    """Whether a ramp goes to a loss: one that has a λ, or is written down with a second term.
+
+    >>> takes_ramp("CE"), takes_ramp("RCE"), takes_ramp("CE + 0.3 * SizeL1"), takes_ramp("2 * CE")
+    (False, True, True, False)
+    """
+    if not is_formula(name):
+        return has_weight(name)
+    try:
+        return len(loss(name).weights) > 1
+    except ValueError:
+        return False  # resolving the run says what is wrong with it
 
 
 def loss_settings(study: StudyConfig) -> list[dict[str, Any]]:

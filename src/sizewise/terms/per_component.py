@@ -54,6 +54,9 @@ class PerComponent(Term):
     def cell_classes(self, known: int, sigmoid: bool) -> tuple[int, ...]:
         return chosen(self.term.choice.classes, known, sigmoid)
 
+    def at(self, share: float) -> None:
+        self.term.at(share)
+
     def value(self, stats: RegionStats) -> Tensor:
         cells = stats.cells
         if cells is None:

@@ -63,7 +63,9 @@ class Term(Criterion):
         return tuple(cls.__init__.__kwdefaults__ or ())
 
     def __repr__(self) -> str:
-        defaults = type(self).__init__.__kwdefaults__ or {}
+        defaults: dict[str, Any] = {}
+        for kind in reversed(type(self).__mro__):  # one's own term may leave options to the term it is made from
+            defaults |= getattr(vars(kind).get("__init__"), "__kwdefaults__", None) or {}
         shown = []
         for name, value in self.options().items():
             if isinstance(value, Tensor):

@@ -62,8 +62,10 @@ def train(
         what = f"Epoch {epoch}/{config.epochs}"
         for number, rate in track(numbered, what=what, total=len(rates)) if fabric.is_global_zero else numbered:
             set_learning_rates(state.optimizer, rate)
+            share = number / (config.epochs * len(rates))
+            setup.criterion.at(share)
             if setup.weights is not None:
-                setup.weights.at(number / (config.epochs * len(rates)))
+                setup.weights.at(share)
             setup.step.run()
         losses = setup.step.epoch_means(len(plan.cases))
         check_finite(losses, epoch=epoch, folder=folder)

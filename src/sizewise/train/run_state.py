@@ -8,6 +8,7 @@ import torch
 from lightning_fabric.plugins import Precision
 from torch import Tensor, nn
 
+from sizewise.criterion import Loss
 from sizewise.errors import BadInput
 from sizewise.json_files import check_kinds
 from sizewise.train.checkpoint import load_checkpoint, save_checkpoint
@@ -50,7 +51,8 @@ class RunState:
 
     ``average`` is that of the weights, where the settings ask for one; ``precision`` holds the scale of the loss;
     ``compiled`` says whether training runs the network compiled, and ``upsample`` what the loss does in place of the
-    network's head: both round differently.
+    network's head: both round differently. ``criterion`` is the loss, whose terms may learn as they go: a multiplier, a
+    running mean.
     """
 
     model: nn.Module
@@ -62,6 +64,7 @@ class RunState:
     precision: Precision | None = None
     compiled: bool = False
     upsample: str | None = None
+    criterion: Loss | None = None
 
     @property
     def judged(self) -> nn.Module:
@@ -100,6 +103,8 @@ class RunState:
             state["average"] = self.average.state()
         if self.precision is not None and (scale := self.precision.state_dict()):
             state["scale"] = scale
+        if self.criterion is not None and (terms := self.criterion.parts.state_dict()):
+            state["terms"] = terms  # without λ, which the settings have, and a ramp sets in every step
         save_checkpoint(folder / "last.pt", state | {**vars(progress)} | config)
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -115,6 +120,8 @@ class RunState:
             self.average.restore(saved["average"])
         if self.precision is not None and "scale" in saved:
             self.precision.load_state_dict(saved["scale"])
+        if self.criterion is not None and "terms" in saved:
+            self.criterion.parts.load_state_dict(saved["terms"])
         self.compiled = saved.get("compiled", False)  # runs of earlier versions were not
         self.progress = read_progress(saved)
 

@@ -98,7 +98,8 @@ def set_up(
     optimizer = make_optimizer(config, model.to(device), captured=captured, on_gpu=device.type == "cuda")
     average = WeightAverage(model, decay=config.ema) if config.ema else None
     precision = fabric.strategy.precision
-    state = RunState(model, optimizer, Schedule(config), average=average, precision=precision, upsample=upsample)
+    state = RunState(model, optimizer, Schedule(config), average=average, precision=precision, criterion=criterion)
+    state.upsample = upsample
     if saved is not None:
         state.restore(saved)
         log(f"resuming after epoch {state.progress.epoch}")

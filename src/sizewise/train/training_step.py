@@ -146,7 +146,8 @@ class Step:
 
         It is tried in a step without an update, which raises whatever it raises and leaves no trace.
         """
-        saved = [(tensor, tensor.detach().clone()) for tensor in (*self.model.buffers(), self.sums)]
+        changed = (*self.model.buffers(), *self.criterion.parts.buffers(), self.sums)
+        saved = [(tensor, tensor.detach().clone()) for tensor in changed]
         self.network = network
         try:
             self.batches.advance()
@@ -200,7 +201,8 @@ class Step:
         held = [value for state in self.optimizer.state.values() for value in state.values()]
         moments = [value for value in held if isinstance(value, Tensor)]
         averaged = [] if self.average is None else self.average.tensors()
-        return [*self.model.parameters(), *self.model.buffers(), *moments, self.sums, *averaged]
+        own = self.criterion.parts.buffers()  # a term may learn as it goes
+        return [*self.model.parameters(), *self.model.buffers(), *own, *moments, self.sums, *averaged]
 
 
 def _replay_seconds(graph: torch.cuda.CUDAGraph, count: int) -> float:
