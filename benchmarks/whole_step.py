@@ -2,9 +2,10 @@
 
 Forward, loss, backward and update in bfloat16, for networks whose head gives a quarter of the picture's size: with the
 loss reading these logits, and as people train, enlarging them first. "step_ms" is the step captured in a CUDA graph, as
-``sizewise train`` runs it, "eager_ms" that from Python, and the peak of memory is that of eager steps. Each row is
-written when it is measured, and none is begun after so many SECONDS (60). COMMIT in the environment says which version
-it was.
+``sizewise train`` runs it, "eager_ms" that from Python, and the peak of memory is that of eager steps. The ways of a
+network take turns, there and back, so that none gains by its place; their graphs are kept side by side, some 25 GB in
+all. No network is begun after so many SECONDS (60); the first one takes half a minute to get ready. COMMIT in the
+environment says which version it was.
 """
 
 import csv
@@ -52,8 +53,9 @@ def segformer(classes: int) -> nn.Module:
     """SegFormer-B0, of transformers or, where that is not installed, of segmentation_models.pytorch."""
     try:
         from transformers import SegformerConfig, SegformerForSemanticSegmentation
-    except ImportError:
-        print("there is no transformers here: the SegFormer of segmentation_models.pytorch is taken", flush=True)
+    except ImportError as error:
+        why = str(error).strip().splitlines()[-1]
+        print(f"no transformers here ({why}): the SegFormer of segmentation_models.pytorch is taken", flush=True)
         network = build_model("segformer-mit_b0", spatial_dims=2, in_channels=3, out_channels=classes)
         leave_upsampling_to_loss(network)
         return network
@@ -108,26 +110,36 @@ def step_of(way: str, case: Case, device: str = "cuda") -> Callable[[], None]:
     return step
 
 
-def measured(way: str, case: Case) -> list[str]:
-    """A row."""
-    torch.cuda.empty_cache()
-    start = time.perf_counter()
-    step = step_of(way, case)
-    for _ in range(3):
-        step()
-    torch.cuda.synchronize()
-    first = time.perf_counter() - start
-    torch.cuda.reset_peak_memory_stats()
-    eager = statistics.median(stream_us(step, STEPS) for _ in range(ROUNDS)) / 1e3
-    peak = torch.cuda.max_memory_allocated() / 2**20
-    try:
-        graph = captured(step)
-        on_device = f"{statistics.median(stream_us(graph, STEPS) for _ in range(ROUNDS)) / 1e3:.2f}"
-    except RuntimeError as error:
-        print(f"{case.name}, {way}: not captured, {str(error).splitlines()[0]}", flush=True)
-        on_device = ""
-    words = [case.name, "x".join(map(str, case.batch)), str(case.classes), way, on_device]
-    return [*words, f"{eager:.2f}", f"{peak:.0f}", f"{first:.1f}"]
+def in_turns(runs: dict[str, Callable], repeats: int = STEPS) -> dict[str, float]:
+    """Median milliseconds of each, measured in turns: there and back."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for turn in range(ROUNDS):
+        for name in list(runs)[:: -1 if turn % 2 else 1]:
+            times[name].append(stream_us(runs[name], repeats) / 1e3)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def measured(case: Case) -> list[list[str]]:
+    """A row for each way."""
+    steps, readiness = {}, {}
+    for way in WAYS:
+        torch.cuda.empty_cache()
+        others = torch.cuda.memory_allocated()  # the weights of the ways before it
+        start = time.perf_counter()
+        steps[way] = step_of(way, case)
+        for _ in range(3):
+            steps[way]()
+        torch.cuda.synchronize()
+        first = time.perf_counter() - start
+        torch.cuda.reset_peak_memory_stats()
+        steps[way]()
+        torch.cuda.synchronize()
+        readiness[way] = [f"{(torch.cuda.max_memory_allocated() - others) / 2**20:.0f}", f"{first:.1f}"]
+        print(f"{case.name}, {way}: {readiness[way][0]} MiB, ready after {first:.1f} s", flush=True)
+    eager = in_turns(steps)
+    replayed = in_turns({way: captured(step) for way, step in steps.items()})
+    words = [case.name, "x".join(map(str, case.batch)), str(case.classes)]
+    return [[*words, way, f"{replayed[way]:.2f}", f"{eager[way]:.2f}", *readiness[way]] for way in WAYS]
 
 
 def main() -> None:
@@ -139,14 +151,13 @@ def main() -> None:
     with open(path or os.devnull, "w", newline="") as file:
         csv.writer(file).writerow(HEAD)
         for case in CASES:
-            for way in WAYS:
-                if time.perf_counter() - start > seconds:
-                    print("out of time before", case.name, way, flush=True)
-                    return
-                row = measured(way, case)
+            if time.perf_counter() - start > seconds:
+                print("out of time before", case.name, case.classes, flush=True)
+                return
+            for row in measured(case):
                 print(*row, sep=" | ", flush=True)
                 csv.writer(file).writerow([*row, *machine])
-                file.flush()
+            file.flush()
 
 
 if __name__ == "__main__":

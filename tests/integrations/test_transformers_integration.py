@@ -277,18 +277,3 @@ def test_a_criterion_that_upsamples_reads_segformers_logits_as_they_are():
     outputs = segformer().eval()(pixel_values=pixels)
     plain, small = SemanticLoss("RCE"), SemanticLoss(sw.loss("RCE", upsample="linear"))
     torch.testing.assert_close(small(outputs, labels), plain(outputs, labels))
-
-
-def test_where_it_is_faster_every_criterion_reads_small_logits_as_they_are(monkeypatch):
-    pixels, labels = labelled()
-    outputs = segformer().eval()(pixel_values=pixels)
-    mine = sw.loss("RCE", ignore_index=255)
-    plain, small = SemanticLoss("RCE"), SemanticLoss(mine)
-    wanted = plain(outputs, labels)
-    assert plain.criterion.upsample is None  # on a CPU
-    monkeypatch.setattr("sizewise.integrations.transformers.is_faster_in_loss", lambda *given: True)
-    torch.testing.assert_close(small(outputs, labels), wanted)
-    assert small.criterion.upsample == "linear"
-    assert mine.upsample is None  # it is the user's
-    coarse = labels[:, :4, :4].contiguous()  # labels below the logits: those are resized as before
-    torch.testing.assert_close(small(outputs, coarse), plain(outputs, coarse))

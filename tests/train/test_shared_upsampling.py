@@ -12,7 +12,7 @@ import sizewise as sw
 from sizewise.models.build import build_model
 from sizewise.train import shared_upsampling, training_step
 from sizewise.train.checkpoint import load_checkpoint, save_checkpoint
-from sizewise.train.shared_upsampling import share_upsampling
+from sizewise.train.shared_upsampling import FEWEST_CLASSES, MOST_CLASSES, is_faster_in_loss, share_upsampling
 
 pytestmark = pytest.mark.usefixtures("no_curves")
 RULE = "sizewise.train.setup.is_faster_in_loss"
@@ -26,7 +26,7 @@ SETTINGS = {
 }
 
 
-def always(criterion, device, classes):
+def always(criterion, classes, *, captured):
     return True
 
 
@@ -44,6 +44,27 @@ def whole(data, tmp_path_factory):
         patch.setattr("sizewise.train.loop.draw_curves", lambda *given, **named: None)
         train_tiny(data, folder, ema=0.5, **SETTINGS)
     return folder
+
+
+@pytest.mark.parametrize(
+    ("captured", "classes", "wanted"),
+    [
+        (True, FEWEST_CLASSES, True),
+        (True, MOST_CLASSES, True),
+        (True, FEWEST_CLASSES - 1, False),
+        (True, MOST_CLASSES + 1, False),
+        (False, FEWEST_CLASSES, False),
+    ],
+)
+def test_the_rule_is_what_was_measured(captured, classes, wanted):
+    assert is_faster_in_loss(sw.loss("DiceCE"), classes, captured=captured) == wanted
+
+
+@pytest.mark.parametrize(
+    "criterion", [sw.loss("RCE", upsample="linear"), sw.loss("CC-DiceCE"), sw.loss("CE + CC-Dice")]
+)
+def test_never_for_a_loss_that_upsamples_already_or_looks_at_components(criterion):
+    assert not is_faster_in_loss(criterion, FEWEST_CLASSES, captured=True)
 
 
 def test_it_is_left_to_the_loss_where_nothing_is_padded():

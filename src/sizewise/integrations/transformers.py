@@ -1,6 +1,6 @@
 """Our losses in Hugging Face's Trainer, and our decisions after it, for networks of logits per pixel and of queries."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from sizewise.criterion import Criterion
-from sizewise.criterion.small_logits import is_faster_in_loss
 from sizewise.decisions.decide import decide
 from sizewise.integrations.reading import as_loss
 
@@ -22,8 +21,7 @@ class SemanticLoss:
 
     Args:
         criterion: the name of a loss, as ``"RCE"``, or any criterion. One with ``upsample="linear"`` reads small logits
-            itself, without storing them at full size; on a GPU others do too, with 19 to 150 classes, where that
-            is faster.
+            itself, without storing them at full size.
         ignore_index: the label of pixels without a label: 255, the models' own default.
         activation: ``"softmax"``, or ``"sigmoid"`` for a network with one label.
 
@@ -46,12 +44,6 @@ class SemanticLoss:
         self.criterion = as_loss("SemanticLoss", criterion, activation=activation, ignore_index=ignore_index)
         self._device = torch.device("cpu")
 
-    def _reads_small(self, logits: Tensor) -> bool:
-        """Whether the criterion upsamples: where it was made so, or from now on where that is faster."""
-        if is_faster_in_loss(self.criterion, logits.device, logits.shape[1]):
-            self.criterion.upsample = "linear"
-        return self.criterion.upsample is not None
-
     def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
         """The loss of a model's outputs for ``labels`` (N, H, W)."""
         if not isinstance(labels, Tensor):
@@ -59,7 +51,7 @@ class SemanticLoss:
                 f"SemanticLoss: labels must be a tensor (N, H, W) of class ids, got {type(labels).__name__}. The data "
                 "set has to yield them as 'labels'; with Mask2Former set remove_unused_columns=False."
             )
-        logits = _logits(outputs, labels.shape[-2:], reads_small=self._reads_small)
+        logits = _logits(outputs, labels.shape[-2:], resize=self.criterion.upsample is None)
         if logits.device != self._device:
             self._device = logits.device  # Trainer moves the model, and knows nothing of the loss's constants
             self.criterion.to(self._device)
@@ -171,12 +163,11 @@ def _sizes(where: str, target_sizes: Sequence[tuple[int, int]] | Tensor, images:
     return sizes  # type: ignore[return-value]
 
 
-def _logits(outputs: Any, size: torch.Size, *, reads_small: Callable[[Tensor], bool]) -> Tensor:
+def _logits(outputs: Any, size: torch.Size, *, resize: bool) -> Tensor:
     found = _read("SemanticLoss", outputs)
     if not isinstance(found, Tensor):
         return semantic_logits(found[0], _resized(found[1], size))
-    is_below = all(small <= full for small, full in zip(found.shape[-2:], size, strict=True))
-    return found if is_below and reads_small(found) else _resized(found, size)
+    return _resized(found, size) if resize else found
 
 
 def _read(where: str, outputs: Any) -> Tensor | tuple[Tensor, Tensor]:

@@ -11,7 +11,6 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from sizewise.criterion import Loss, WeightSchedule
-from sizewise.criterion.small_logits import is_faster_in_loss
 from sizewise.models.build import size_multiple
 from sizewise.train.augment import AUGMENTATIONS
 from sizewise.train.batches import Batches, ResidentBatches, StreamedBatches
@@ -23,7 +22,7 @@ from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import ResolvedRun
 from sizewise.train.run_state import RunState
 from sizewise.train.schedule import Schedule
-from sizewise.train.shared_upsampling import share_upsampling
+from sizewise.train.shared_upsampling import is_faster_in_loss, share_upsampling
 from sizewise.train.store import Store, StoreCache, classes_present
 from sizewise.train.task import Task, make_model, make_weight_schedule
 from sizewise.train.training_step import Step
@@ -89,12 +88,12 @@ def set_up(
     if device.type == "cuda" and task.dataset.spatial_dims == 2:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     criterion = deepcopy(run.criterion).to(device)  # the run's own loss stays as it was made
-    upsample = None  # rounds differently: a run goes on as it began, those of earlier versions without
-    if is_faster_in_loss(criterion, device, task.out_channels) if saved is None else saved.get("upsample"):
-        upsample = share_upsampling(config.model, model, criterion, patch)
     captured = device.type == "cuda" and fabric.world_size == 1 and runtime.graphs == "auto"
     if config.accumulate > 1 or config.precision == "float16":
         captured = False  # a recorded step always updates; scaling the loss asks the device whether to
+    upsample = None  # rounds differently: a run goes on as it began, those of earlier versions without
+    if is_faster_in_loss(criterion, task.out_channels, captured=captured) if saved is None else saved.get("upsample"):
+        upsample = share_upsampling(config.model, model, criterion, patch)
     optimizer = make_optimizer(config, model.to(device), captured=captured, on_gpu=device.type == "cuda")
     average = WeightAverage(model, decay=config.ema) if config.ema else None
     precision = fabric.strategy.precision

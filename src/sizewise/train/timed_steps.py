@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from sizewise.criterion.small_logits import is_faster_in_loss
 from sizewise.deep_supervision import DeepSupervision
 from sizewise.models.build import size_multiple
 from sizewise.models.padding import pad_to_multiple
@@ -17,7 +16,6 @@ from sizewise.train.config import Runtime
 from sizewise.train.machine import make_fabric
 from sizewise.train.optimizer import make_optimizer
 from sizewise.train.resolve import ResolvedRun
-from sizewise.train.shared_upsampling import share_upsampling
 from sizewise.train.task import make_model
 from sizewise.train.training_step import padded_cells, padded_labels, supervised_outputs
 
@@ -55,11 +53,9 @@ def time_steps(run: ResolvedRun, runtime: Runtime) -> StepCost:
     shape = (config.batch_size, image.shape[0], *size)
     untrained = replace(config, encoder_weights="none")  # trained weights take as long, and would have to be fetched
     model = make_model(untrained, task, in_channels=image.shape[0]).to(device)
-    criterion = deepcopy(run.criterion).to(device)  # the run's own stays where it is
-    if is_faster_in_loss(criterion, device, task.out_channels):
-        share_upsampling(config.model, model, criterion, size)
     optimizer = make_optimizer(config, model, captured=False, on_gpu=device.type == "cuda")
     network, wrapped = fabric.setup(model, optimizer)
+    criterion = deepcopy(run.criterion).to(device)  # the run's own stays where it is
     images = torch.randn(shape, device=device)
     channels = (task.out_channels,) if task.sigmoid else ()
     labels = torch.randint(0, 2 if task.sigmoid else task.out_channels, (shape[0], *channels, *size), device=device)

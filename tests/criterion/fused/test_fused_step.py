@@ -11,6 +11,7 @@ from kernel_device import DEVICE
 import sizewise as sw
 from sizewise.criterion import step as step_module
 from sizewise.criterion.fused import kernel as kernel_module
+from sizewise.criterion.fused import step as fused_step_module
 from sizewise.criterion.fused.step import FusedStep
 from sizewise.stats.kernels import call, passes
 from sizewise.stats.kernels.field_order import every_plane
@@ -63,6 +64,19 @@ def test_logits_smaller_than_the_target_take_the_same_node(upsample, kernels):
     loss = criterion(logits, target)
     assert len(plans(criterion)) == 1
     same_as_operations(criterion, logits, target, loss)
+
+
+def test_small_logits_of_one_form_are_prepared_once(kernels, monkeypatch):
+    """As in training under autocast: bfloat16, channels_last, a new tensor in every step."""
+    made = []
+    inner = fused_step_module.make_step
+    monkeypatch.setattr(fused_step_module, "make_step", lambda *given: made.append(1) or inner(*given))
+    target = torch.randint(0, 3, (2, 7, 16), generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    criterion = sw.loss("RCE", upsample="linear-corners").to(DEVICE)
+    for _ in range(3):
+        logits = example(size=(3, 4))[0].detach().bfloat16().contiguous(memory_format=torch.channels_last)
+        criterion(logits.requires_grad_(), target).backward()
+    assert len(made) == len(plans(criterion)) == 1
 
 
 def test_terms_and_total_are_the_same_node(kernels):
