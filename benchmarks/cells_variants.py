@@ -2,7 +2,8 @@
 
     PYTHONPATH=src python benchmarks/cells_variants.py
 
-All variants are compiled side by side first. Each step's gradient is compared with that of the kernels as they are.
+Each variant is compiled, some seconds, and timed before the next one. Each step's gradient is compared with that of the
+kernels as they are.
 """
 
 import time
@@ -19,13 +20,9 @@ from sizewise.stats.kernels.launch import Launch
 from sizewise.stats.kernels.shapes import Shape
 
 DEVICE = torch.device("cuda")
-FORMULA_WARPS = (4, 16)
+FORMULA_WARPS = (8, 16, 32)
 # programs a multiprocessor, registers, pixels in a thread
 SUMS = {"20 programs, 96 registers": (20, 96, 4), "12 programs, 168 registers": (12, 168, 4)}
-GRADIENTS = {
-    "2 warps, 16 programs": Shape(1, 256, 2, 4, 16),
-    "2 pixels": Shape(1, 64, 1, 2, 32),
-}
 
 
 def plan_of(criterion, arguments, fields, read) -> Plan:
@@ -40,9 +37,8 @@ def variants(criterion, arguments):
     kinds, parameters = criterion.snapshot().reading[2:4]
     formula = next(iter(criterion.snapshot().formulas.values()))
     fields, read = tuple(zip(kinds, parameters, strict=True)), formula.cells_read
-    every = range(len(criterion.snapshot().cell_fields))
 
-    def made(read=read):
+    def made():
         return plan_of(criterion, arguments, fields, read)
 
     yield "as it is", "", made()
@@ -52,11 +48,6 @@ def variants(criterion, arguments):
         old = plan.launch
         plan.launch = Launch(old.kernel, 1, warps, old.numbers, old.constants)
         yield f"formula, {warps} warps", "formula", plan
-    if flat:
-        yield "sums, all fields of cells", "cell_tiles", made(every)
-    if flat:
-        with patch.object(cell_passes, "fits_product", lambda *_: False):
-            yield "sums, a logarithm for each pixel", "cell_tiles", made()
     for name, (waves, registers, vector) in SUMS.items():
         shape = Shape(1, cell_walk.LANES * vector, 1, vector, waves)
         with (
@@ -64,9 +55,6 @@ def variants(criterion, arguments):
             patch.object(cell_passes, "REGISTERS", registers),
         ):
             yield f"sums, {name}", "cell_tiles", made()
-    for name, shape in GRADIENTS.items():
-        with patch.object(cell_passes, "GRADIENT_SHAPE", shape):
-            yield f"gradient, {name}", "cell_gradient_tiles", made()
 
 
 def main() -> None:
@@ -92,13 +80,10 @@ def main() -> None:
         plans = criterion.snapshot().plans[0]
         (form,) = plans
         target = labels.unsqueeze(1)
-        tried = list(variants(criterion, (logits.detach(), target, None, cells)))
-        with ThreadPoolExecutor(12) as pool:
-            for _, _, plan in tried:
+        for what, kernel, plan in variants(criterion, (logits.detach(), target, None, cells)):
+            with ThreadPoolExecutor(2) as pool:
                 pool.submit(plan.compile_sums, logits.detach(), target, None, cells.maps)
                 pool.submit(plan.compile_gradient, logits.detach(), target, None, cells.maps)
-        print(f"  compiled after {time.perf_counter() - began:.0f} s", flush=True)
-        for what, kernel, plan in tried:
             plans[form] = plan
             try:
                 step(criterion, cells)
