@@ -1,6 +1,7 @@
 """Fitting the temperature, and the rule for pooled scores."""
 
 import io
+import math
 
 import numpy as np
 import pytest
@@ -154,11 +155,11 @@ def mean_dice(labels: torch.Tensor, truth: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
 def test_by_score_is_never_below_argmax_where_the_likelihood_is(activation):
-    logits, truth = wrong_image_by_image(20, 0)
+    logits, truth = wrong_image_by_image(40, 0)
     given, target = (logits, truth) if activation == "softmax" else (logits[:, 1:], truth[:, None])
     scores = {}
     for by in ("likelihood", "score"):
-        decision = sw.fit_decision([(given[:10], target[:10]), (given[10:], target[10:])], activation=activation, by=by)
+        decision = sw.fit_decision([(given[:20], target[:20]), (given[20:], target[20:])], activation=activation, by=by)
         labels = decision(given).long()
         scores[by] = mean_dice(labels if activation == "softmax" else labels[:, 0], truth)
     argmax = mean_dice(logits.argmax(1), truth)
@@ -175,6 +176,25 @@ def test_by_score_finds_what_sharper_probabilities_would_do():
     fitted = sw.fit_decision([(logits, truth)], by="score")
     assert 0.7 <= float(fitted.temperature) <= 1.4
     assert mean_dice(fitted(logits), truth) > mean_dice(logits.argmax(1), truth) + 0.05
+
+
+def test_few_images_hardly_move_the_temperature_from_the_likelihoods():
+    """What the score says of one image is luck, of many it counts."""
+    logits, truth = wrong_image_by_image(40, 0)
+    likely = [float(sw.fit_decision([(logits[:n], truth[:n])]).temperature) for n in (1, 40)]
+    scored = [float(sw.fit_decision([(logits[:n], truth[:n])], by="score").temperature) for n in (1, 40)]
+    assert abs(math.log(scored[0] / likely[0])) < 0.5
+    assert scored[1] < 0.5 * likely[1]
+
+
+def test_classes_do_not_make_images_of_one():
+    """The pull is against images: as many classes again, all alike, change nothing."""
+    logits, truth = wrong_image_by_image(12, 2)
+    one = sw.fit_decision([(logits[:, 1:], truth[:, None])], activation="sigmoid", by="score")
+    five = sw.fit_decision(
+        [(logits[:, 1:].repeat(1, 5, 1, 1), truth[:, None].repeat(1, 5, 1, 1))], activation="sigmoid", by="score"
+    )
+    assert float(one.temperature) == pytest.approx(float(five.temperature), rel=1e-6)
 
 
 def test_by_score_counts_valid_pixels_alone():

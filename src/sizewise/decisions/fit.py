@@ -40,10 +40,10 @@ def fit_decision(
     """A decision whose temperature makes the probabilities fit the labels of validation batches.
 
     One number in [0.05, 20] minimises the mean negative log-likelihood over all valid pixels, or for sigmoid the binary
-    cross-entropy over all valid pixels and channels. With ``by="score"`` it is the temperature, of eleven, whose
-    decisions have the highest mean Dice or IoU on these images: see :mod:`sizewise.decisions.score_fit`. With
-    ``scope="batch"`` the rule is fitted too: the one that is best for all of these images together, which then decides
-    single images.
+    cross-entropy over all valid pixels and channels. With ``by="score"`` it is that one or another of eleven, whose
+    decisions have the highest Dice or IoU on these images, the further away the more of them must ask for it: see
+    :mod:`sizewise.decisions.score_fit`. With ``scope="batch"`` the rule is fitted too: the one that is best for all of
+    these images together, which then decides single images.
 
     Args:
         batches: (logits, target) or (logits, target, mask) for each batch. They are gone through several times: a list,
@@ -73,19 +73,18 @@ def fit_decision(
             "whose __iter__ starts anew, as a DataLoader."
         )
     check_word(where, "by", by, ("likelihood", "score"))
+    if by == "score" and (metric not in RATIOS or scope != "image"):
+        raise ValueError(
+            f'{where}: by="score" tunes decisions for "dice" or "iou" of each image, got metric={metric!r} and '
+            f"scope={scope!r}. Leave `by` out."
+        )
+    temperature = fit_temperature(lambda: _read(where, batches, activation, ignore_index), activation == "sigmoid")
     if by == "score":
-        if metric not in RATIOS or scope != "image":
-            raise ValueError(
-                f'{where}: by="score" tunes decisions for "dice" or "iou" of each image, got metric={metric!r} and '
-                f"scope={scope!r}. Leave `by` out."
-            )
-        scores = TemperatureScores(metric, activation=activation, background=background, prune=prune)
+        options = {"activation": activation, "background": background}
+        scores = TemperatureScores(metric, likeliest=temperature, prune=prune, **options)  # type: ignore[arg-type]
         for logits, target, valid in _read(where, batches, activation, ignore_index):
             scores.add(logits, target, valid)
         temperature = scores.best()
-    else:
-        sigmoid = activation == "sigmoid"
-        temperature = fit_temperature(lambda: _read(where, batches, activation, ignore_index), sigmoid)
     decision = Decision(
         metric, activation=activation, background=background, temperature=temperature, prune=prune, scope=scope
     )
