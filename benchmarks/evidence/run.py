@@ -57,8 +57,7 @@ def main() -> None:
     parser.add_argument("--jobs", default="auto")
     parser.add_argument("--set", action="append", default=[], help="NAME=VALUE, to try it out; not for the tables")
     options = parser.parse_args()
-    for one in (signal.SIGINT, signal.SIGTERM):  # a background job ignores Ctrl-C: its finished runs count
-        signal.signal(one, signal.default_int_handler)
+    hear_signals()
     sys.path.append(str(HERE))  # where size_terms:NAME lies; helper processes look there too
     os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(HERE)])
     for name in options.sets:
@@ -71,6 +70,12 @@ def main() -> None:
         for seeds, losses in todo.items():
             if seeds:
                 run(name, losses, seeds, options)
+
+
+def hear_signals() -> None:
+    """Both end a study as Ctrl-C does, which a background job would ignore: its finished runs count."""
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.default_int_handler)
 
 
 def planned(name: str, part: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -136,9 +141,12 @@ def run(name: str, losses: list[str], seeds: tuple[int, ...], options: argparse.
     try:
         compare(study, folder=folder, engine=make_engine("local", {"jobs": options.jobs}))
     finally:  # stopped in the middle, what is finished counts
+        for one in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(one, signal.SIG_IGN)
         if not options.set and (folder / "runs").exists():
             added = add_runs(table(name, options.part), sorted((folder / "runs").iterdir()))
             print(f"{name}: {added} runs added to the tables", flush=True)
+        hear_signals()
 
 
 if __name__ == "__main__":
