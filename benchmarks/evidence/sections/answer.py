@@ -1,5 +1,7 @@
 """The answer in a few sentences; which sentence stands there is decided by the numbers."""
 
+from statistics import median
+
 from sections.contrasts import GAIN, Contrast, contrast
 from sections.ranks import main_arms
 from sections.study import MAIN, EvidenceSet
@@ -134,7 +136,12 @@ def _where(one: Contrast) -> str:
 def _sets(one: Contrast) -> str:
     if one.sets == 1:
         return f"on {one.usable[0].data}, the one set with enough runs"
-    return f"on average over {one.sets} sets"
+    scale = one.usable[0].metric.scale
+    by_size = sorted((scale * found.estimate, title) for title, found in one.by_set.items() if not found.refused)
+    (least, first), (most, last) = by_size[0], by_size[-1]
+    middle = signed(median(size for size, _ in by_size))
+    ends = f"from {signed(least)} on {first} to {signed(most)} on {last}"
+    return f"on average over {one.sets} sets, {ends} with a median of {middle}"
 
 
 def _limits(one: Contrast) -> str:
