@@ -42,6 +42,27 @@ def test_without_a_clear_winner_it_says_so_and_names_the_simplest():
     assert "is better than" not in text
 
 
+def with_components(name, recall, precision, *, dsc=0.81):
+    """A set on which CC-DiceCE was run beside DiceCE with λ = 1."""
+    one = made_set(name, features(0.001, components=8.0), {"CE": 0.79, "JaccardCE": 0.82})
+    partner = replace(arm(Kind("DiceCE"), 0.8, weight="1"), component_recall=0.5, component_precision=0.9)
+    ours = replace(arm(Kind("CC-DiceCE"), dsc), component_recall=recall, component_precision=precision)
+    return replace(one, arms=(*one.arms, partner, ours))
+
+
+def test_many_pieces_get_a_word_on_counting_each():
+    evidence = [with_components("a", 0.7, 0.8), with_components("b", 0.6, 0.86, dsc=0.796), *two_worlds()[:2]]
+    pieces = RegionTable(np.array([[0.001], [0.002]]), 2, np.array([[9], [7]]), (np.full(16, 40.0),))
+    text = str(advise_table(pieces, evidence=evidence))
+    assert "A class has 8 pieces in a case. On a and b CC-DiceCE" in text
+    assert "found 15.0 points more of them than DiceCE" in text
+    assert "7.0 points fewer of those that it drew were true" in text
+    assert "its DSC differed by +0.3 points" in text
+    few = RegionTable(np.array([[0.001], [0.002]]), 2, np.array([[1], [2]]), (np.full(3, 40.0),))
+    for table, sets in ((few, evidence), (SMALL, evidence), (pieces, two_worlds())):  # few, unknown, never run
+        assert "pieces in a case" not in str(advise_table(table, evidence=sets))
+
+
 def test_ahead_is_not_shown():
     evidence = [made_set(f"s{at}", features(), {"CE": 0.8, "DiceCE": 0.8, "RCE": 0.83}, half=0.2) for at in range(3)]
     advice = advise_table(SMALL, evidence=evidence)

@@ -75,7 +75,11 @@ def test_too_few_cases_have_no_interval_and_size_errors_are_without_sign():
     rows += rows_of(
         {"CE": [[0.1, -0.1]] * 2, "RCE": [[0.0, 0.2]] * 2}, weights={"CE": "", "RCE": "1"}, metric="size_error"
     )
+    met = {"CE": [[0.5, 1.0]] * 2, "RCE": [[0.25, 0.75]] * 2}
+    rows += rows_of(met, weights={"CE": "", "RCE": "1"}, metric="component_recall")
     found = by_name(arm_scores(results_of(rows), data="d", model="m"))
+    assert [found[key].component_recall for key in (("CE", "", "argmax"), ("RCE", "1", "argmax"))] == [0.75, 0.5]
+    assert found["CE", "", "argmax"].component_precision is None
     assert found["CE", "", "argmax"].gain == 0  # no DiceCE: the first is the reference
     assert found["RCE", "1", "argmax"].gain == pytest.approx(0.1)
     assert found["RCE", "1", "argmax"].low is None

@@ -6,6 +6,7 @@ from sizewise.advice.advise import Advice
 from sizewise.advice.choice import Difference, difference
 from sizewise.advice.evidence_table import EvidenceSet, Kind
 from sizewise.advice.leave_one_out import Record, Regret, against, close_share, mean_regret
+from sizewise.advice.pieces import pieces_sentences
 from sizewise.advice.set_scores import REFERENCE
 from sizewise.metrics.arms import Arm, name_arms
 from sizewise.metrics.cases_csv import ARGMAX
@@ -20,7 +21,7 @@ MOST_NAMED = 4
 def advice_lines(advice: Advice) -> list[str]:
     """All of it."""
     answer = [f"{what}: {take}. {because}" for what, take, because in answer_rows(advice)]
-    sure = (*far_sentences(advice), *certainty(advice), *record_sentences(advice))
+    sure = (*far_sentences(advice), *certainty(advice), *pieces_sentences(advice), *record_sentences(advice))
     return [*answer, near_sentence(advice), *sure]
 
 

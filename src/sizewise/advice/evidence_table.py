@@ -36,6 +36,8 @@ class ArmScore:
         decided: the gain over argmax of the same networks, with
         decided_low, decided_high: its interval; None of argmax itself.
         size_error: mean of |predicted − true share|.
+        component_recall: the share of true components that are met, and
+        component_precision: the share of predicted ones that meet one; None where they were not scored.
         validation: the best mean DSC on validation cases, where λ is chosen; the mean over seeds that all λ have.
     """
 
@@ -52,6 +54,8 @@ class ArmScore:
     decided_low: float | None = None
     decided_high: float | None = None
     size_error: float | None = None
+    component_recall: float | None = None
+    component_precision: float | None = None
     validation: float | None = None
 
     @property

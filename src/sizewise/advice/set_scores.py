@@ -21,6 +21,8 @@ CALL = re.compile(r"([\w-]+)\(weight=([\d.]+)\)")
 NAMED = {"Dice": "DiceCE", "LogDice": "LogDiceCE", "DiceBias": "DBCE", "SizeL1": "RCE", "SizeKL": "RCE-KL"}
 ALIASES = {"RCE-L1": "RCE", "RFL-L1": "RFL"}  # one name for one loss
 
+BESIDE = ("size_error", "component_recall", "component_precision")  # means alone, without intervals
+
 Validation = Mapping[tuple[str, str], Mapping[str, float]]
 
 
@@ -50,10 +52,13 @@ def arm_scores(
     arm_of = {labels.name_of[arm]: arm for arm in labels.arms}
     arms = [arm_of[name] for name in scores.arms]
     runs = _run_means(scores)
-    errors = _size_errors(results, data, model)
+    beside = {metric: _means(results, data, model, metric) for metric in BESIDE}
     on_validation = _shared_validation(validation or {})
     found = [
-        _plain(arm, runs[at][scores.present[at]], errors.get(name), on_validation.get((arm.loss, arm.weight)))
+        replace(
+            _plain(arm, runs[at][scores.present[at]], on_validation.get((arm.loss, arm.weight))),
+            **{metric: values.get(name) for metric, values in beside.items()},  # type: ignore[arg-type]
+        )
         for at, (name, arm) in enumerate(zip(scores.arms, arms, strict=True))
     ]
     reference = _reference(found)
@@ -84,7 +89,7 @@ def named(loss: str, weight: str) -> tuple[str, str]:
     return ALIASES.get(loss, loss), weight
 
 
-def _plain(arm: Arm, runs: np.ndarray, size_error: float | None, validation: float | None) -> ArmScore:
+def _plain(arm: Arm, runs: np.ndarray, validation: float | None) -> ArmScore:
     loss, weight = named(arm.loss, arm.weight)
     return ArmScore(
         loss=loss,
@@ -93,7 +98,6 @@ def _plain(arm: Arm, runs: np.ndarray, size_error: float | None, validation: flo
         seeds=len(runs),
         dsc=float(runs.mean()),
         std=float(runs.std(ddof=1)) if len(runs) > 1 else None,
-        size_error=size_error,
         validation=validation,
     )
 
@@ -103,11 +107,11 @@ def _run_means(scores: SettingScores) -> np.ndarray:
     return scores.class_means().mean(axis=-1)
 
 
-def _size_errors(results: Results, data: str, model: str) -> dict[str, float]:
-    """By arm, the mean over seeds, classes and cases of the size error without its sign, where it was scored."""
-    if "size_error" not in results.text["metric"].words:
+def _means(results: Results, data: str, model: str, metric: str) -> dict[str, float]:
+    """By arm, the mean over seeds, classes and cases, where it was scored; of the size error without its sign."""
+    if metric not in results.text["metric"].words:
         return {}
-    scores = arrange(results, data=data, model=model, metric="size_error")
+    scores = arrange(results, data=data, model=model, metric=metric)
     runs = _run_means(scores)
     return {name: float(runs[at][scores.present[at]].mean()) for at, name in enumerate(scores.arms)}
 

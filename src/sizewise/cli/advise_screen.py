@@ -7,6 +7,7 @@ from sizewise.advice.advice_text import answer_rows, certainty, cost_sentence, f
 from sizewise.advice.advise import Advice, chosen_weight
 from sizewise.advice.features import in_words
 from sizewise.advice.mask_regions import MaskRegions
+from sizewise.advice.pieces import pieces_sentences
 from sizewise.advice.set_scores import REFERENCE
 from sizewise.cli.flags import in_flags
 from sizewise.cli.show import show_next, show_table
@@ -38,6 +39,7 @@ def show_advice(dataset: Dataset, regions: MaskRegions, advice: Advice, data: Se
     for sentence in (
         *far_sentences(advice),
         *certainty(advice),
+        *pieces_sentences(advice),
         *record_sentences(advice),
         cost_sentence(advice, len(losses) * PILOT_SEEDS),
     ):
