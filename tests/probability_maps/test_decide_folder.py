@@ -192,7 +192,7 @@ def test_a_temperature_is_fitted_and_said(folder, tmp_path):
         decide_folder(folder, **options)
     (file,) = decide_folder(folder, ignore_index=255, **options)
     found = re.fullmatch(r"temperature ([\d.]+), fitted on 6 cases of .*fit", lines[0])
-    assert float(found[1]) in (2.0, 2.8)  # of those that are tried, the two around
+    assert float(found[1]) == pytest.approx(2.5, rel=0.15)  # the likeliest, or one of those that are tried beside it
     # nearly back at the right probabilities
     assert (read_label_picture(file) == expected(p, metric="dice")).mean() > 0.95
     lines.clear()
