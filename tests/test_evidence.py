@@ -68,6 +68,24 @@ def test_tables_keep_every_finished_run_once(evidence, tmp_path, monkeypatch):
     assert all(row[1] == "kvasir-seg" for row in scores)  # no path of a machine
 
 
+def test_scores_come_back_from_their_columns_of_cases(evidence):
+    """A case that a run lacks stays away, a score without a value stays empty, and odd names survive."""
+    _, tables = evidence
+
+    def line(loss, case, metric, value):
+        of = {"data": "d", "model": "m", "loss": loss, "seed": "0", "case": case, "class": "1", "metric": metric}
+        return tuple((of | {"value": value}).get(column, "") for column in tables.COLUMNS)
+
+    scores = [
+        line("CE", "a,b", "dsc", "0.5"),
+        line("CE", "c", "dsc", ""),
+        line("CE", "", "iou_pooled", "0.3"),
+        line("CE + 1 * Dice", "c", "dsc", "-0.25"),
+    ]
+    tables.write("kvasir", scores, [])
+    assert tables.read_scores("kvasir") == sorted(scores)
+
+
 def test_the_weight_is_chosen_on_validation(evidence, tmp_path, monkeypatch):
     run, tables = evidence
     monkeypatch.setattr(tables, "is_finished", lambda folder: True)

@@ -1,6 +1,7 @@
 """The committed tables: the scores of every run, and how each did on its validation cases.
 
-``results/SET.csv.xz`` is in the long form of ``results.csv``, with the metrics that the page uses and four digits;
+``results/SET.csv.xz`` has the scores of ``results.csv`` with the metrics that the page uses and four digits: a line for
+each run, decision, class and metric, a column for each case: less than half as large as one line for each score.
 ``results/SET-runs.csv`` has one line for each run.
 """
 
@@ -23,6 +24,8 @@ COMPONENTS = tuple(side + third for side in SIDES for third in ("", "_small", "_
 MANY_OBJECTS = ("dsb2018", "idrid", "drive")
 # temperature makes the validation cases' probabilities fit; at the other one dice was decided
 TEMPERATURES = ("temperature", "decided_at")
+SHARED = tuple(column for column in COLUMNS if column not in ("case", "value"))  # by the scores of a line
+NO_SCORE = "-"  # of a case that has no such line; an empty cell is a score without a value
 RUN_HEAD = ("loss", "seed", "validation_dsc", "epoch", "steps", "train_seconds", *TEMPERATURES, "settings", "machine")
 
 
@@ -32,12 +35,19 @@ def scores_file(name: str) -> Path:
 
 
 def read_scores(name: str) -> list[tuple[str, ...]]:
-    """The cells of every line."""
+    """The lines of ``results.csv``, one for each score."""
     path = scores_file(name)
     if not path.exists():
         return []
     with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
-        return [tuple(row) for row in csv.reader(file)][1:]
+        head, *lines = csv.reader(file)
+    cases, kept = head[len(SHARED) :], []
+    for line in lines:
+        of = dict(zip(SHARED, line, strict=False))
+        for case, value in zip(cases, line[len(SHARED) :], strict=True):
+            if value != NO_SCORE:
+                kept.append(tuple((of | {"case": case, "value": value})[column] for column in COLUMNS))
+    return sorted(kept)
 
 
 def read_runs(name: str) -> list[dict[str, str]]:
@@ -109,12 +119,17 @@ def summary(folder: Path) -> tuple[str, ...]:
 def write(name: str, scores: list[tuple[str, ...]], runs: list[dict[str, str]]) -> None:
     """Both tables, sorted, so that the order of runs leaves no trace."""
     RESULTS.mkdir(exist_ok=True)
+    case, value = COLUMNS.index("case"), COLUMNS.index("value")
+    cases = sorted({cells[case] for cells in scores})
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    for cells in scores:
+        of = tuple(cells[COLUMNS.index(column)] for column in SHARED)
+        lines.setdefault(of, {})[cells[case]] = cells[value]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(sorted(scores))
-    # the highest preset takes minutes for a tenth less
-    write_whole(scores_file(name), lzma.compress(text.getvalue().encode(), preset=6))
+    writer.writerow((*SHARED, *cases))
+    writer.writerows((*of, *(lines[of].get(one, NO_SCORE) for one in cases)) for of in sorted(lines))
+    write_whole(scores_file(name), lzma.compress(text.getvalue().encode()))
     with open(RESULTS / f"{name}-runs.csv", "w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, RUN_HEAD, lineterminator="\n")
         table.writeheader()

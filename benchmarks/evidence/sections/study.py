@@ -6,7 +6,6 @@ else was tried of the grid goes into its own table.
 
 import csv
 import hashlib
-import lzma
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -152,7 +151,8 @@ def read_set(name: str, table: str = "") -> EvidenceSet:
             continue
     with tempfile.TemporaryDirectory() as scratch:
         plain = Path(scratch) / "results.csv"
-        plain.write_bytes(lzma.decompress(tables.scores_file(table).read_bytes()))
+        with open(plain, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows((tables.COLUMNS, *tables.read_scores(table)))
         results = read_results(plain)
     return EvidenceSet(name, protocol, read_names()[name], results, runs, _groups(folder, protocol), chosen)
 
