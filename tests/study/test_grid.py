@@ -40,6 +40,8 @@ def test_a_ramp_goes_to_the_losses_that_have_a_weight():
     losses = ("CE", "RCE", "CE + 0.3 * SizeL1", "2 * CE")
     runs = plan_runs(study(losses=losses, seeds=(0,), settings=(("ramp", "0.1:0.3"),)))
     assert [run.config.ramp for run in runs] == ["", "0.1:0.3", "0.1:0.3", ""]
+    with pytest.raises(BadInput, match="none of these has one: CE, "):
+        plan_runs(study(losses=("CE", "2 * CE"), settings=(("ramp", "0.1:0.3"),)))
 
 
 def test_runs_go_seed_by_seed_with_unique_names_and_the_study_s_settings():

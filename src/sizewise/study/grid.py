@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 from sizewise.data.dataset import Dataset
+from sizewise.errors import BadInput
 from sizewise.loss_formula import is_formula
 from sizewise.losses import ALIASES, NAMED_LOSSES, loss
 from sizewise.metrics.cases_csv import ARGMAX
@@ -57,6 +58,11 @@ def plan_runs(study: StudyConfig, datasets: OpenDatasets | None = None) -> list[
     settings = run_settings(dict(study.settings))
     settings.pop("loss_options", None)  # each loss takes those that it has
     ramp = settings.pop("ramp", "")
+    if ramp and not any(takes_ramp(options["loss"]) for options in loss_settings(study)):
+        raise BadInput(
+            f"`ramp` lets the λ of a loss grow, and none of these has one: {', '.join(study.losses)}. Leave it out, or "
+            "compare with a loss that has a λ, as RCE."
+        )
     folds = [{"fold": fold} for fold in range(settings.get("folds", 0))] or [{}]
     runs = []
     for data in study.data:
