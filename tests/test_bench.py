@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import sizewise as sw
 from sizewise.bench import correctness, run_benchmark
 from sizewise.bench.measure import make_input
-from sizewise.bench.options import parse_losses, parse_shapes
+from sizewise.bench.options import BenchInput, parse_losses, parse_shapes
 from sizewise.bench.plot import read_rows
 from sizewise.errors import BadInput
 
@@ -22,7 +23,9 @@ def alone(monkeypatch):
 
 @pytest.mark.usefixtures("alone")
 def test_rows_and_file(tmp_path, capsys):
-    rows = run_benchmark("cpu", shapes=[(1, 3, 16, 16)], losses=("RCE",), rounds=2, memory=False, out=tmp_path)
+    rows = run_benchmark(
+        "cpu", inputs=[BenchInput((1, 3, 16, 16))], losses=("RCE",), rounds=2, memory=False, out=tmp_path
+    )
     assert {"sizewise", "torch"} <= {row["library"] for row in rows}
     assert all(row["median_ms"] > 0 and row["torch"] for row in rows)
     with (tmp_path / "bench.csv").open() as file:
@@ -35,17 +38,27 @@ def test_the_floor_counts_the_bytes_that_must_move(monkeypatch):
     # 1·2·4·4 logits of 4 bytes, read twice and written once; 16 labels of 8 bytes, read twice: 384 + 256 bytes.
     # In bfloat16 with uint8 labels 192 + 32. At 1 MB/s a byte takes 1e-3 ms.
     monkeypatch.setattr("sizewise.bench.run.copy_bandwidth", lambda device: 1e6)
-    rows = run_benchmark(
-        "cpu", shapes=[(1, 2, 4, 4)], losses=("RCE",), dtypes=("float32", "bfloat16"), rounds=1, memory=False
-    )
+    inputs = [BenchInput((1, 2, 4, 4)), BenchInput((1, 2, 4, 4), "bfloat16")]
+    rows = run_benchmark("cpu", inputs=inputs, losses=("RCE",), rounds=1, memory=False)
     assert {(row["logits"], row["labels"], row["floor_ms"]) for row in rows} == {
         ("float32", "int64", 0.64),
         ("bfloat16", "uint8", 0.224),
     }
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 5), (2, 3, 4, 5), (2, 3, 4, 5, 6)])
+def test_channels_last_has_the_classes_of_a_pixel_side_by_side(shape):
+    plain, _ = make_input(BenchInput(shape), "cpu")
+    logits, _ = make_input(BenchInput(shape, layout="channels_last"), "cpu")
+    assert logits.stride(1) == 1
+    assert plain.stride(1) != 1
+    assert torch.equal(logits, plain)
+    assert logits.requires_grad
+    assert logits.is_leaf
+
+
 def test_a_wrong_loss_is_not_timed(monkeypatch):
-    logits, target = make_input((1, 3, 8, 8), "cpu")
+    logits, target = make_input(BenchInput((1, 3, 8, 8)), "cpu")
     correctness.check_losses(["RCE"], logits, target)
 
     def off_in_the_gradient(self, logits, target):
@@ -59,7 +72,7 @@ def test_a_wrong_loss_is_not_timed(monkeypatch):
 
 def test_names_and_shapes():
     assert parse_losses("all")[:2] == ("RCE", "RFL")
-    assert len(parse_losses("all")) == 17  # each once, by its short name
+    assert len(parse_losses("all")) == 15  # each once, by its short name, but for those of components
     assert parse_shapes(["2x3x128x128x128"]) == [(2, 3, 128, 128, 128)]
     with pytest.raises(BadInput, match="as 8x2x512x512"):
         parse_shapes(["8x512"])
@@ -71,15 +84,14 @@ def bench(*arguments):
 
 
 def test_the_command_writes_table_and_plot(tmp_path):
-    done = bench(
-        "--device", "cpu", "--shape", "1x2x8x8", "--losses", "CE", "--rounds", "1", "--no-memory", "--out", tmp_path
-    )
+    options = ("--device", "cpu", "--shape", "1x2x8x8", "--rounds", "1", "--no-memory", "--out", tmp_path)
+    done = bench("--losses", "all", "--layout", "contiguous,channels_last", *options)
     assert done.returncode == 0, done.stderr
     assert "× floor" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bench.csv", "bench.png", "bench.svg"]
     with (tmp_path / "bench.csv").open() as file:
-        ours = [row["loss"] for row in csv.DictReader(file) if row["library"] == "sizewise"]
-    assert ours == ["RCE", "CE"]
+        ours = [(row["layout"], row["loss"]) for row in csv.DictReader(file) if row["library"] == "sizewise"]
+    assert ours == [(layout, name) for layout in ("contiguous", "channels_last") for name in parse_losses("all")]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +99,9 @@ def test_the_command_writes_table_and_plot(tmp_path):
     [
         (("--shape", "8x2"), "--shape must be images x classes x pixels"),
         (("--losses", "RCEE"), "--losses must name losses, or be all, got 'RCEE'"),
+        (("--losses", "CE,CC-DiceCE"), "bench: CC-DiceCE counts connected components"),
         (("--dtype", "float8"), "--dtype must be of float32, bfloat16"),
+        (("--layout", "nhwc"), "--layout must be of contiguous, channels_last, comma-separated, got 'nhwc'"),
         (("--device", "tpu"), "--device must be cpu or cuda, got 'tpu'"),
         (("--rounds", "0"), "--rounds must be at least 1, got 0"),
         (("--out", __file__), "--out must be a folder"),
@@ -105,7 +119,9 @@ def test_bad_options_get_a_sentence(arguments, sentence, capsys, monkeypatch):
 
 @pytest.mark.usefixtures("alone")
 def test_rows_survive_the_file(tmp_path):
-    rows = run_benchmark("cpu", shapes=[(1, 2, 4, 4)], losses=("RCE",), rounds=1, memory=False, out=tmp_path)
+    rows = run_benchmark(
+        "cpu", inputs=[BenchInput((1, 2, 4, 4))], losses=("RCE",), rounds=1, memory=False, out=tmp_path
+    )
     saved = read_rows(tmp_path / "bench.csv")
     assert [row["median_ms"] for row in saved] == [row["median_ms"] for row in rows]
     assert saved[0]["peak_over_logits"] is None

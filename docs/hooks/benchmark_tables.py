@@ -19,6 +19,7 @@ MARKER = re.compile(r"<!-- (losses|rows|quality|decisions): ([\w. -]+?) -->")
 FIGURES = ("h200.svg",)
 SCORES = {"dsc": 3, "iou": 3, "nsd": 3, "hd95": 1, "size_error": 4}  # decimals
 NOISE = {"0.0": "independent", "3.0": "3 px", "12.0": "12 px"}
+CONTIGUOUS = "contiguous"  # what rows without a layout are
 NAMES = {"nnunetv2": "nnU-Net", "monai": "MONAI", "smp": "SMP"}
 
 Rows = list[dict[str, str]]
@@ -51,20 +52,22 @@ def read(path: Path) -> Rows:
 
 
 def losses_table(rows: Rows) -> str:
-    """A table for each dtype, and where the numbers come from."""
-    dtypes = list(dict.fromkeys((row["logits"], row["labels"]) for row in rows))
+    """A table for each dtype and layout, and where the numbers come from."""
+    kinds: dict[tuple[str, str, str], Rows] = {}
+    for row in rows:
+        kinds.setdefault((row["logits"], row.get("layout", CONTIGUOUS), row["labels"]), []).append(row)
     parts = []
-    for logits, labels in dtypes:
-        if len(dtypes) > 1:
-            parts.append(f"{logits} logits, {labels} labels:")
-        parts.append(shapes_table([row for row in rows if row["logits"] == logits]))
+    for (logits, layout, labels), found in kinds.items():
+        if len(kinds) > 1:
+            parts.append(f"{logits} logits ({layout}), {labels} labels:")
+        parts.append(shapes_table(found))
     return "\n\n".join([*parts, provenance(rows)])
 
 
 def shapes_table(rows: Rows) -> str:
     """Milliseconds by loss and shape, ours in bold, and the peak memory over the logits.
 
-    On a GPU the time seen from Python comes first, then the device's own.
+    On a GPU the time seen from Python comes first, then the device's own, then, where there is one, that in a graph.
     """
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
     losses = list(dict.fromkeys((row["library"], row["loss"]) for row in rows))
@@ -83,9 +86,9 @@ def shapes_table(rows: Rows) -> str:
 
 
 def time_of(cell: dict[str, str]) -> str:
-    """The median, and the device's own where it differs."""
-    seen, own = cell.get("median_ms", ""), cell.get("device_ms", "")
-    return digits(seen) if own in ("", seen) else f"{digits(seen)} / {digits(own)}"
+    """The median, and the device's own times where they differ."""
+    times = [cell.get(name) or "" for name in ("median_ms", "device_ms", "graph_ms")]
+    return " / ".join(digits(one) for one in dict.fromkeys(times) if one)
 
 
 def provenance(rows: Rows) -> str:

@@ -61,6 +61,7 @@ CHECKS = (
     Check("check_users", "everyone", 14),
     Check("check_watching", "watching", 4),
     Check("check_watching", "lightning_logger", 6),
+    Check("check_bench", "benchmark", 40),
     Check("check_labels", "bad_labels", 3),
     Check("check_large", "many_elements", 6, gib=16),
     Check("check_large", "memory", 5, gib=4),

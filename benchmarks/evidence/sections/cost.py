@@ -19,6 +19,7 @@ def cost_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
 def _steps() -> Table:
     with open(BENCHMARK, encoding="utf-8", newline="") as file:
         lines = [one for one in csv.DictReader(file) if one["library"] == "sizewise" and one["logits"] == "float32"]
+        lines = [one for one in lines if one.get("layout", "contiguous") == "contiguous"]
     shapes = list(dict.fromkeys(one["shape"] for one in lines))
     found = {(one["loss"], one["shape"]): one["device_ms"] for one in lines}
     rows = [

@@ -1,6 +1,8 @@
 """What is to be measured, from the words of a command line."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import torch
 
@@ -14,6 +16,27 @@ SHAPES = {
 OUR_LOSSES = ("RCE", "CE", "DiceCE")
 # Half-precision networks are trained with small label maps; the pairs that the kernels are tuned for.
 DTYPES = {"float32": (torch.float32, torch.int64), "bfloat16": (torch.bfloat16, torch.uint8)}
+LAYOUTS = ("contiguous", "channels_last")
+OF_COMPONENTS = ("CC-Dice", "CC-DiceCE")  # random labels have a component in every pixel: nothing to time
+
+
+@dataclass(frozen=True)
+class BenchInput:
+    """What losses are timed on.
+
+    Attributes:
+        shape: of the logits, (N, K, *S).
+        dtype: of the logits, with the labels that go with it: a key of ``DTYPES``.
+        layout: of the logits in memory: one of ``LAYOUTS``.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    layout: str = "contiguous"
+
+    def __str__(self) -> str:
+        label = str(DTYPES[self.dtype][1]).removeprefix("torch.")
+        return f"{' × '.join(map(str, self.shape))}, {self.dtype} logits ({self.layout}), {label} labels"
 
 
 def parse_shapes(texts: Sequence[str]) -> list[tuple[int, ...]]:
@@ -37,35 +60,42 @@ def parse_shapes(texts: Sequence[str]) -> list[tuple[int, ...]]:
     return shapes
 
 
+def parse_inputs(shapes: Sequence[str], *, dtype: str, layout: str, device: str | None) -> list[BenchInput]:
+    """Every shape with every dtype and layout; without shapes the usual ones of the device.
+
+    >>> [str(one) for one in parse_inputs(["1x3x8x8"], dtype="bfloat16", layout="channels_last", device="cpu")]
+    ['1 × 3 × 8 × 8, bfloat16 logits (channels_last), uint8 labels']
+    """
+    chosen = parse_shapes(shapes) or SHAPES[choose_device(device)]
+    dtypes, layouts = _parse_words(dtype, DTYPES, "--dtype"), _parse_words(layout, LAYOUTS, "--layout")
+    return [BenchInput(*one) for one in product(chosen, dtypes, layouts)]
+
+
 def parse_losses(text: str) -> tuple[str, ...]:
     """Names of our losses, RCE first, which all are compared with.
 
     >>> parse_losses("CE,Dice")
     ('RCE', 'CE', 'Dice')
     """
-    names = (
-        tuple(name for name in loss_names() if name not in ALIASES.values())
-        if text == "all"
-        else tuple(name.strip() for name in text.split(","))
-    )
+    names = tuple(name.strip() for name in text.split(","))
     if text == "all":
-        names = (*ALIASES, *names)
+        names = (*ALIASES, *(name for name in loss_names() if name not in (*ALIASES.values(), *OF_COMPONENTS)))
     for name in names:
+        if name in OF_COMPONENTS:
+            raise BadInput(
+                f"bench: {name} counts connected components, of which the random labels of a benchmark have one in "
+                "every pixel; benchmarks/components.py in the repository times it on blobs. Leave it out of --losses."
+            )
         if name not in (*loss_names(), *ALIASES):
             known = ", ".join((*ALIASES, *loss_names()))
             raise BadInput(f"bench: --losses must name losses, or be all, got {name!r}; the losses are {known}.")
     return tuple(dict.fromkeys(("RCE", *names)))
 
 
-def parse_dtypes(text: str) -> tuple[str, ...]:
-    """Dtypes of the logits.
-
-    >>> parse_dtypes("float32,bfloat16")
-    ('float32', 'bfloat16')
-    """
+def _parse_words(text: str, known: Collection[str], flag: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    if unknown := [name for name in names if name not in DTYPES]:
-        raise BadInput(f"bench: --dtype must be of {', '.join(DTYPES)}, comma-separated, got {unknown[0]!r}.")
+    if unknown := [name for name in names if name not in known]:
+        raise BadInput(f"bench: {flag} must be of {', '.join(known)}, comma-separated, got {unknown[0]!r}.")
     return names
 
 

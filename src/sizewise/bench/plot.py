@@ -9,29 +9,35 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def draw_bench(path: Path, rows: Sequence[dict]) -> None:
-    """Write ``path`` as SVG and PNG. Colour and marker tell the shape; hollow markers are half precision."""
+    """Write ``path`` as SVG and PNG.
+
+    Colour and marker tell the shape; hollow markers are half precision, pale ones channels_last.
+    """
     from sizewise.errors import import_extra
 
     import_extra("matplotlib", extra="train", reason="the plot of the benchmark")
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys((row["library"], row["loss"]) for row in rows))
-    styles = dict.fromkeys((row["shape"], row["logits"]) for row in rows)
-    shapes = list(dict.fromkeys(shape for shape, _ in styles))
+    styles = dict.fromkeys((row["shape"], row["logits"], row["layout"]) for row in rows)
+    shapes = list(dict.fromkeys(shape for shape, _, _ in styles))
     on_gpu = any(row["device_ms"] not in (None, row["median_ms"]) for row in rows)
     panels = [("over_floor", "time over the floor, from Python" if on_gpu else "time over the floor")]
     if on_gpu:
         panels.insert(0, ("device_over_floor", "time over the floor, on the device"))
+    if any(row["graph_over_floor"] is not None for row in rows):
+        panels[0] = ("graph_over_floor", "time over the floor, in a CUDA graph")
     if any(row["peak_over_logits"] is not None for row in rows):
         panels.append(("peak_over_logits", "peak extra memory over the logits"))
     figure = Figure(figsize=(4.2 + 3.2 * len(panels), 1.7 + 0.24 * len(names)), layout="constrained")
     for axes, (column, title) in zip(
         figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels, strict=True
     ):
-        for shape, dtype in styles:
+        for style in styles:
+            shape, dtype, layout = style
             place = shapes.index(shape)
             chosen = [
-                row for row in rows if (row["shape"], row["logits"]) == (shape, dtype) and row[column] is not None
+                row for row in rows if (row["shape"], row["logits"], row["layout"]) == style and row[column] is not None
             ]
             axes.plot(
                 [row[column] for row in chosen],
@@ -39,8 +45,9 @@ def draw_bench(path: Path, rows: Sequence[dict]) -> None:
                 MARKERS[place % len(MARKERS)],
                 color=COLOURS[place % len(COLOURS)],
                 fillstyle="full" if dtype == "float32" else "none",
+                alpha=1 if layout == "contiguous" else 0.45,
                 markersize=5,
-                label=f"{shape.replace('x', '×')}, {dtype}",
+                label=f"{shape.replace('x', '×')}, {dtype}" + (f", {layout}" if layout != "contiguous" else ""),
             )
         axes.set_xscale("log")
         axes.set_title(title, fontsize=10, loc="left")

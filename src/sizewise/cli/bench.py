@@ -15,20 +15,22 @@ def command(
     dtype: Annotated[
         str, typer.Option(help="float32 (int64 labels), bfloat16 (uint8 labels), or both with a comma.")
     ] = "float32",
+    layout: Annotated[
+        str, typer.Option(help="Of the logits in memory: contiguous, channels_last, or both with a comma.")
+    ] = "contiguous",
     rounds: Annotated[int, typer.Option(help="Timed rounds; medians are shown.")] = 15,
     memory: Annotated[bool, typer.Option(help="Measure peak memory too.")] = True,
     out: Annotated[Path | None, typer.Option(help="Folder for bench.csv and the plot bench.svg, bench.png.")] = None,
 ) -> None:
     """Time the losses against torch, MONAI, SMP and nnU-Net, as far as they are installed."""
     from sizewise.bench import run_benchmark
-    from sizewise.bench.options import parse_dtypes, parse_losses, parse_shapes
+    from sizewise.bench.options import parse_inputs, parse_losses
     from sizewise.cli.show import show_next
 
     run_benchmark(
         device,
-        shapes=parse_shapes(shape or ()) or None,
+        inputs=parse_inputs(shape or (), dtype=dtype, layout=layout, device=device),
         losses=parse_losses(losses),
-        dtypes=parse_dtypes(dtype),
         rounds=rounds,
         memory=memory,
         out=out,
