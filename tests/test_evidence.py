@@ -108,6 +108,9 @@ def test_the_weight_is_chosen_on_validation(evidence, tmp_path, monkeypatch):
     assert run.planned("idrid", "trials") == []
     assert run.table("camvid", "sky") == "camvid-sky"
     assert run.table("camvid", "1") == "camvid"
+    assert run.planned("kvasir", "longer") == [("CE", (0, 1)), ("CE + 1 * Dice", (0, 1))]
+    assert run.planned("drive", "longer") == []
+    assert run.table("kvasir", "longer") == "kvasir-longer"
     assert run.planned("drive", "3") == [("CE + 1 * Dice", (0, 1, 2)), ("CC-DiceCE", (0, 1, 2))]
 
 

@@ -29,10 +29,16 @@ class Scripts:
         self.page, self.run, self.tables, self.contrasts, self.study, self.trials = page, run, tables, contrasts, study, trials  # fmt: skip
         tables.RESULTS = results
 
-    def write(self, name, plan=None, **options):
+    def write(self, name, plan=None, *, table="", **options):
         plan = plan or whole_plan(self.run, name)
         write_tables(
-            self.tables, name, plan, classes=CLASSES[name], data=DATA.get(name, name), cases=CASES[name], **options
+            self.tables,
+            table or name,
+            plan,
+            classes=CLASSES[name],
+            data=DATA.get(name, name),
+            cases=CASES[name],
+            **options,
         )
 
 
@@ -205,6 +211,29 @@ def test_camvid_is_also_shown_without_its_first_class(whole):
     rows = [line for line in text.splitlines() if line.startswith("| CamVid without sky |")]
     assert len(rows) == 4  # the square twice, and the decision of both losses
     assert "| mean of 4 |" in text  # in no mean
+
+
+@pytest.mark.parametrize(
+    ("dice", "says"),
+    [
+        (0.66, "the difference outlasts the short protocol"),
+        (0.60, "that a difference is left is not shown"),
+        (0.54, "CE overtakes it"),
+    ],
+)
+def test_longer_training_is_told_beside_the_study_and_in_no_mean(scripts, monkeypatch, dice, says):
+    scripts.write("kvasir")
+    before, _ = scripts.page.make_page(scripts.study.read_study())
+    assert "no runs of CE and DiceCE with longer training yet" in before
+    assert "- longer: IDRiD (all) and Kvasir-SEG (4)" in before
+    monkeypatch.setattr(evidence_tables, "EFFECTS", {"CE": (0.6, 0.0), "CE + 1 * Dice": (dice, 0.0)})
+    scripts.write("kvasir", dict.fromkeys(scripts.run.SKY, (0, 1)), table="kvasir-longer", seed=1)
+    text, _ = scripts.page.make_page(scripts.study.read_study())
+    section = text.partition("## With more training")[2].partition("\n## ")[0]
+    assert says in section
+    assert len([line for line in section.splitlines() if line.startswith("| Kvasir-SEG |")]) == 2
+    assert "- longer: IDRiD (all)\n" in text
+    assert text.partition("## Every loss")[0] == before.partition("## Every loss")[0]
 
 
 def test_a_trial_meets_the_goal_with_nearer_sizes_and_no_lower_dsc(whole):

@@ -13,12 +13,13 @@ from sections.components import component_section
 from sections.cost import cost_section
 from sections.decision import decision_section, decision_table
 from sections.figures import bias_trend, calibration, size_bias, size_control
+from sections.longer import longer_section
 from sections.losses import by_class, grid_table, loss_tables
 from sections.named_losses import named_section
 from sections.paper_claims import claims_section
 from sections.protocols import missing, pointer, protocol_section
 from sections.ranks import named_ranks, rank_figures, rank_table
-from sections.study import EvidenceSet, read_sky, read_study
+from sections.study import EvidenceSet, read_longer, read_sky, read_study
 from sections.trials import trial_section
 from sections.two_by_two import two_by_two
 
@@ -72,6 +73,7 @@ def make_page(sets: tuple[EvidenceSet, ...]) -> tuple[str, list[Figure]]:
         ("What tells how much the decision gains?", [*shown["evidence-calibration"], *shown["evidence-bias"]]),
         ("Every component", component_section(sets)),
         ("Size penalties that were tried", trial_section(sets)),
+        ("With more training", longer_section(sets, read_longer())),
         ("Beside the paper's claims", claims_section(sets)),
         ("What it costs", cost_section(sets)),
         ("How it was done", protocol_section(sets)),

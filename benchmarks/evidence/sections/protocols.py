@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import run as runner
-from tables import MANY_OBJECTS
+from tables import MANY_OBJECTS, finished
 
 from sections.study import ROLES, EvidenceSet, read_names
 from sections.wording import folded, table
@@ -13,7 +13,7 @@ from sizewise.report.verdict import listed
 
 COMMANDS = """\
 python benchmarks/evidence/run.py {sets} --data ROOT --encoder FILE --work DIR --part pilot
-python benchmarks/evidence/run.py {sets} --data ROOT --encoder FILE --work DIR --part 1   # then 2, 3, 4, trials, sky
+python benchmarks/evidence/run.py {sets} --data ROOT --encoder FILE --work DIR --part 1  # 2, 3, 4, trials, sky, longer
 python benchmarks/evidence/page.py  # this page and its figures, from the tables alone; no GPU"""
 
 
@@ -34,12 +34,12 @@ def missing(sets: tuple[EvidenceSet, ...]) -> list[str]:
     """What the study still lacks, part by part."""
     by_name, names = {one.name: one for one in sets}, read_names()
     lines = []
-    for part in ("pilot", "1", "2", "3", "4", "trials"):
+    for part in ("pilot", "1", "2", "3", "4", "trials", "longer"):
         lacking = {name: _lacking(by_name.get(name), name, part) for name in runner.SETS}
         lacking = {name: count for name, count in lacking.items() if count}
         if lacking:
             told = listed([f"{names[name]['title']} ({count})" for name, count in lacking.items()])
-            lines.append(f"- {part if part in ('pilot', 'trials') else f'part {part}'}: {told}")
+            lines.append(f"- {f'part {part}' if part.isdigit() else part}: {told}")
     if not lines:
         return [COMPLETE, ""]
     return ["Runs that the study still lacks, by part; what is there is a smaller study by itself:", "", *lines, ""]
@@ -51,7 +51,7 @@ def _lacking(one: EvidenceSet | None, name: str, part: str) -> int | str:
         planned = runner.planned(name, part)
     except SystemExit:  # λ is not chosen
         return "all"
-    done = {(each["loss"], each["seed"]) for each in one.runs} if one else set()
+    done = finished(runner.table(name, part)) if one else set()
     lacking = [(loss, seed) for loss, seeds in planned for seed in seeds if (loss, str(seed)) not in done]
     return len(lacking)
 

@@ -137,6 +137,17 @@ def read_sky() -> tuple[EvidenceSet, ...]:
     return (replace(one.calling(arms), names={**one.names, "title": f"{one.title}, sky as background"}),)
 
 
+def read_longer() -> tuple[EvidenceSet, ...]:
+    """CE and DiceCE trained longer, under the titles of their sets, where that was run; no part of the study."""
+    found = []
+    for name in runner.LONGER_SETS:
+        table = runner.table(name, "longer")
+        if tables.scores_file(table).exists():
+            one = read_set(name, table)
+            found.append(one.calling({"CE": "CE", one.chosen["DiceCE"]: "DiceCE"}))
+    return tuple(found)
+
+
 def read_set(name: str, table: str = "") -> EvidenceSet:
     """One set, its λ chosen as the runner chooses them; ``table`` is another of its tables."""
     table = table or name
