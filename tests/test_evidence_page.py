@@ -113,7 +113,8 @@ def test_what_is_missing_is_named_and_what_is_there_is_shown(scripts):
     assert "There are no runs of the trials with two seeds yet" in text
     assert "There are no runs of the other named losses yet" in text
     assert "left out, since" in text  # ranks over one set
-    assert [one.name for one in figures] == ["evidence-size", "evidence-calibration", "evidence-bias"]
+    named = [one.name for one in figures]
+    assert named == ["evidence-headline", "evidence-size", "evidence-calibration", "evidence-bias"]
 
 
 def test_no_tables_make_a_page_too(scripts):
@@ -211,6 +212,33 @@ def test_camvid_is_also_shown_without_its_first_class(whole):
     rows = [line for line in text.splitlines() if line.startswith("| CamVid without sky |")]
     assert len(rows) == 4  # the square twice, and the decision of both losses
     assert "| mean of 4 |" in text  # in no mean
+
+
+def test_the_headline_has_a_point_for_each_arm_and_set_and_the_best_on_top(whole):
+    _, sets, text, figures = whole
+    (figure,) = [one for one in figures if one.name == "evidence-headline"]
+    (panel,) = figure.views[0].panels
+    assert len(figure.rows) == 9 * len(sets)  # five losses with two decisions, less CE by argmax
+    assert panel.y_ticks[-1][1] == "DiceCE (dice)"  # 3.5 points were put in, JaccardCE has 2.7
+    assert panel.y_ticks[0][1].startswith(("RCE", "CE + "))
+    gains = [row[2] for row in figure.rows]
+    assert -panel.x_range[0] >= -min(gains)
+    assert panel.x_range[1] >= max(gains)
+    assert not [mark for mark in panel.marks if mark.kind == "words"]
+    assert text.index("figures/evidence-headline.svg") < text.index("**A Dice term")
+
+
+def test_a_set_far_from_all_others_stands_at_the_edge_of_the_headline(scripts, monkeypatch):
+    for at, name in enumerate(("kvasir", "drive", "dsb2018")):
+        if name == "dsb2018":
+            monkeypatch.setitem(evidence_tables.EFFECTS, "CE + 1 * Dice", (0.90, 0.0))
+        scripts.write(name, seed=at)
+    _, figures = scripts.page.make_page(scripts.study.read_study())
+    (panel,) = figures[0].views[0].panels
+    assert panel.x_range[1] < 10
+    words = [mark.text[0] for mark in panel.marks if mark.kind == "words"]
+    assert len(words) == 2  # by argmax and decided for Dice
+    assert all(float(word) == pytest.approx(30, abs=4) for word in words)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from sections.components import component_section
 from sections.cost import cost_section
 from sections.decision import decision_section, decision_table
 from sections.figures import bias_trend, calibration, size_bias, size_control
+from sections.headline import headline
 from sections.longer import longer_section
 from sections.losses import by_class, grid_table, loss_tables
 from sections.named_losses import named_section
@@ -59,10 +60,17 @@ def make_page(sets: tuple[EvidenceSet, ...]) -> tuple[str, list[Figure]]:
     if not sets:
         return f"{TITLE}\n\n{NOTHING}\n", []
     also = tuple(one.leaving_out(0) for one in sets if one.protocol["settings"].get("background") == "none")
-    made = [*rank_figures(sets), named_ranks(sets), size_control(sets), calibration(sets), size_bias(sets)]
+    made = [
+        headline(sets),
+        *rank_figures(sets),
+        named_ranks(sets),
+        size_control(sets),
+        calibration(sets),
+        size_bias(sets),
+    ]
     shown = {one.name: figure_lines(one) for one in made}
     parts = [
-        ("The answer", [*answer(sets), *pointer(sets)]),
+        ("The answer", [*shown["evidence-headline"], *answer(sets), *pointer(sets)]),
         ("Loss or decision", two_by_two(sets, also)),
         ("Every loss on every set", [*loss_tables(sets, also), *grid_table(sets)]),
         ("Ranks over the sets", [*shown["evidence-ranks-argmax"], *shown["evidence-ranks"], *rank_table(sets)]),
