@@ -388,7 +388,7 @@ def test_figures_hold_the_numbers_of_the_tables(whole):
     scripts, sets, _, figures = whole
     by_name = {one.name: one for one in figures}
     assert set(by_name) == {
-        *("evidence-ranks-argmax", "evidence-ranks", "evidence-size"),
+        *("evidence-headline", "evidence-ranks-argmax", "evidence-ranks", "evidence-size"),
         *("evidence-calibration", "evidence-bias"),
     }
     assert len(by_name["evidence-size"].rows) == len(sets) * 9  # five losses by two decisions, less CE by argmax
