@@ -62,7 +62,8 @@ class RegionStats:
             held = ", ".join(str(one) for one in self.fields)
             raise ValueError(
                 f"RegionStats: {field} was asked for, but these statistics hold {held}. Take them with "
-                "criterion.stats(logits, target), or name the fields, temperature and gamma in region_stats(...)."
+                "criterion.stats(logits, target), or name the fields, temperature and gamma in region_stats(...). A "
+                "term of your own names it in its fields."
             )
         place = self.fields.index(field)
         if field in f.NUMBERS_OF_PIXELS:
