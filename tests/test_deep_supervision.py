@@ -89,5 +89,11 @@ def test_wrong_use_is_named():
         sw.DeepSupervision(sw.Dice())(outputs, [target])
     with pytest.raises(ValueError, match="at least one level, got none"):
         sw.DeepSupervision(sw.Dice())([], target)
+    with pytest.raises(TypeError, match="weights must be a list, one per level, got 1"):
+        sw.DeepSupervision(sw.Dice(), weights=1)
+    with pytest.raises(TypeError, match="outputs must be a list with the logits of each level, got dict"):
+        sw.DeepSupervision(sw.Dice())({"out": outputs[0]}, target)
+    with pytest.raises(TypeError, match=r"DeepSupervision: target must be a torch\.Tensor, got int"):
+        sw.DeepSupervision(sw.Dice())(outputs, 3)
     with pytest.raises(ValueError, match="target must have shape"):
         sw.DeepSupervision(sw.Dice())(outputs, target[0, 0])

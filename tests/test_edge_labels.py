@@ -62,6 +62,27 @@ def test_an_ignore_index_outside_the_dtype_matches_nothing(activation, channels,
     assert torch.equal(right, criterion("CE", activation, None)(logits, target))
 
 
+def test_an_integer_of_numpy_is_an_ignore_index():
+    logits, target = images("softmax", 3, torch.float64)
+    target[0, 1:3] = 255
+    loss = sw.loss("CC-DiceCE", ignore_index=np.uint8(255))
+    assert repr(loss) == repr(sw.loss("CC-DiceCE", ignore_index=255))
+    got = run(loss, logits, target)
+    wanted = run(sw.loss("CC-DiceCE", ignore_index=255), logits, target)
+    assert torch.equal(got[0], wanted[0])
+    assert torch.equal(got[1], wanted[1])
+    stats = sw.region_stats(logits, target, ignore_index=np.int64(255))
+    assert torch.equal(stats.sums, sw.region_stats(logits, target, ignore_index=255).sums)
+
+
+def test_a_label_that_no_ignore_index_can_name_is_sent_to_the_mask():
+    logits, target = images("softmax", 3, torch.float64)
+    labels = target.numpy().astype(np.uint64)
+    labels[0, 0, 0] = 2**64 - 1
+    with pytest.raises(ValueError, match=r"label 18446744073709551615, .* leave them out with mask=\.\.\."):
+        sw.loss("CE")(logits, torch.from_numpy(labels))
+
+
 @pytest.mark.parametrize("dtype", SIGNED, ids=str)
 def test_a_negative_ignore_index_works_where_the_dtype_holds_it(dtype):
     logits, target = images("softmax", 3, torch.float64)

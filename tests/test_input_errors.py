@@ -54,6 +54,17 @@ INPUTS = {
         ValueError,
         "got (2, 4, 5, 3) for logits (2, 3, 4, 5). One-hot with the classes last? Use target.argmax(-1).",
     ),
+    "probabilities with classes last": (
+        call(target=torch.zeros(2, 4, 5, 3)),
+        ValueError,
+        "float target must hold probabilities in the logits' shape (2, 3, 4, 5), got (2, 4, 5, 3). Are the classes last? Use "
+        "target.movedim(-1, 1).",
+    ),
+    "one image": (
+        call(LOGITS[0], LABELS[0]),
+        ValueError,
+        "got (4, 5) for logits (3, 4, 5). One image without a batch axis? Use logits[None] and target[None].",
+    ),
     "no batch axis": (
         call(target=LABELS[0]),
         ValueError,

@@ -59,6 +59,13 @@ OPTIONS = {
     ),
     "no class": (lambda: sw.Dice(classes=[]), ValueError, "classes must be distinct ids >= 0, at least one, got []."),
     "a class twice": (lambda: sw.Dice(classes=[1, 1]), ValueError, "classes must be distinct ids >= 0"),
+    "a class between two": (
+        lambda: sw.Dice(classes=[1.5]),
+        TypeError,
+        'Dice: classes must be "all", "foreground" or a list of class ids, got [1.5].',
+    ),
+    "classes as a mask": (lambda: sw.Dice(classes=[False, True]), TypeError, "list of class ids, got [False, True]."),
+    "classes as a tensor mask": (lambda: sw.Dice(classes=torch.tensor([False, True])), TypeError, "list of class ids"),
     "a class too high": (
         lambda: sw.Dice(classes=[3])(LOGITS, LABELS),
         ValueError,
@@ -79,6 +86,21 @@ OPTIONS = {
         lambda: sw.loss("CE", ignore_index="255"),
         TypeError,
         "ignore_index must be an integer or None, got '255'.",
+    ),
+    "ignore_index beyond int64": (
+        lambda: sw.loss("CE", ignore_index=2**64 - 1),
+        ValueError,
+        "Loss: ignore_index must fit into int64, got 18446744073709551615. Mark the pixels to leave out with mask=...",
+    ),
+    "ignore_index of another type set later": (
+        lambda: setattr(loss := sw.loss("CE"), "ignore_index", 2.5) or loss(LOGITS, LABELS),
+        TypeError,
+        "CrossEntropy: ignore_index must be an integer or None, got 2.5.",
+    ),
+    "smooth that float32 takes for zero": (
+        lambda: sw.loss("DBCE", smooth=1e-300),
+        ValueError,
+        "DiceBias: smooth must be a number >= 1.17549e-38, got 1e-300.",
     ),
     "smooth of zero": (lambda: sw.Dice(smooth=0), ValueError, "Dice: smooth must be a number > 0, got 0."),
     "negative temperature": (

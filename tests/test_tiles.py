@@ -61,6 +61,10 @@ def test_wrong_tiles_are_named():
     net, criterion = nn.Conv3d(1, 3, 1), sw.loss("CE")
     with pytest.raises(TypeError, match="gone through twice, got a generator or iterator"):
         sw.tiled_backward(criterion, net, iter([]))
+    with pytest.raises(TypeError, match=r"criterion must be a sizewise loss, as .*, got str"):
+        sw.tiled_backward("CE", net, [])
+    with pytest.raises(TypeError, match=r"tiles must be a list of \(input, target\), got int"):
+        sw.tiled_backward(criterion, net, 2)
     with pytest.raises(ValueError, match="tiles is empty"):
         sw.tiled_backward(criterion, net, [])
     with pytest.raises(ValueError, match=r"each tile must be \(input, target\) or \(input, target, mask\)"):

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
@@ -44,6 +45,12 @@ def check_number(where: str, argument: str, value: Any, *, minimum: float, exclu
     return number
 
 
+def check_smooth(where: str, value: Any) -> float:
+    """Return ε as a float > 0 that float32 can hold: one that rounds to 0 would divide 0 by 0."""
+    number = check_number(where, "smooth", value, minimum=0, exclusive=True)
+    return check_number(where, "smooth", number, minimum=torch.finfo(torch.float32).tiny)
+
+
 def check_weight(where: str, value: Any) -> float:
     """Return a term's weight λ as a float; lists and tensors belong into ``class_weight``."""
     if not isinstance(value, Real):
@@ -52,6 +59,29 @@ def check_weight(where: str, value: Any) -> float:
             "Weights per class go into class_weight=..."
         )
     return check_number(where, "weight", value, minimum=0)
+
+
+def check_class_ids(where: str, classes: Any) -> tuple[int, ...]:
+    """Return distinct ids >= 0; a mask of bools, and 1.5, are not taken for ids.
+
+    >>> check_class_ids("Dice", [2, 1])
+    (2, 1)
+    """
+    try:
+        ids = tuple(_integer(one) for one in classes)
+    except TypeError as error:
+        raise TypeError(
+            f'{where}: classes must be "all", "foreground" or a list of class ids, got {classes!r}.'
+        ) from error
+    if not ids or len(set(ids)) < len(ids) or min(ids) < 0:
+        raise ValueError(f"{where}: classes must be distinct ids >= 0, at least one, got {list(ids)}.")
+    return ids
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or getattr(value, "dtype", None) == torch.bool:
+        raise TypeError("a bool is no id")
+    return operator.index(value)
 
 
 def check_values(where: str, argument: str, values: Any, *, maximum: float = math.inf) -> torch.Tensor:

@@ -1,6 +1,6 @@
 """A loss on the outputs of several resolutions, whose size targets stay those of the full one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from sizewise.criterion.criterion import Criterion
 from sizewise.criterion.step import Taken, take_step
 from sizewise.criterion.term_values import TermValues
 from sizewise.stats.cells import Cells
+from sizewise.stats.inputs import plain
 from sizewise.stats.nearest import nearest
 from sizewise.stats.region_stats import RegionStats
 
@@ -41,6 +42,8 @@ class DeepSupervision(nn.Module):
         self.criterion = criterion
         self.weights = None
         if weights is not None:
+            if not isinstance(weights, Iterable):
+                raise TypeError(f"DeepSupervision: weights must be a list, one per level, got {weights!r}.")
             self.weights = [check_number("DeepSupervision", "weights", weight, minimum=0) for weight in weights]
             if not sum(self.weights) > 0:
                 raise ValueError(f"DeepSupervision: at least one weight must be above 0, got {list(weights)}.")
@@ -76,6 +79,10 @@ class DeepSupervision(nn.Module):
         """The step of each level that has a weight, with that weight in its values."""
         if isinstance(outputs, Tensor):
             outputs = [outputs]
+        if not isinstance(outputs, Sequence):
+            raise TypeError(
+                f"DeepSupervision: outputs must be a list with the logits of each level, got {type(outputs).__name__}."
+            )
         weights = self._level_weights(len(outputs))
         at_full = self.criterion.upsample is not None
         targets, masks = per_level("target", target, outputs, at_full), per_level("mask", mask, outputs, at_full)
@@ -134,4 +141,7 @@ def per_level(argument: str, given: Any, outputs: Sequence[Tensor], full: bool) 
                 f"{len(outputs)} levels."
             )
         return list(given)
-    return [given if given is None or full else nearest(given, output.shape[2:]) for output in outputs]
+    if given is None:
+        return [None] * len(outputs)
+    given = plain("DeepSupervision", argument, given)
+    return [given if full else nearest(given, output.shape[2:]) for output in outputs]

@@ -43,6 +43,13 @@ def tiled_backward(criterion: Criterion, model: Callable[[Any], Tensor], tiles: 
     >>> torch.allclose(loss, sw.loss("RCE")(net(image), target))
     True
     """
+    if not isinstance(criterion, Criterion):
+        raise TypeError(
+            f"tiled_backward: criterion must be a sizewise loss, as sizewise.loss('RCE'), got "
+            f"{type(criterion).__name__}."
+        )
+    if not isinstance(tiles, Iterable):
+        raise TypeError(f"tiled_backward: tiles must be a list of (input, target), got {type(tiles).__name__}.")
     if iter(tiles) is tiles:
         raise TypeError(
             "tiled_backward: tiles is gone through twice, got a generator or iterator. Pass a list, or an object whose "

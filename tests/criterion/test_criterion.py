@@ -103,6 +103,9 @@ def test_weights_are_read_and_set_by_name():
     weights["SizeL1"] *= 2
     assert float(weights["SizeL1"]) == pytest.approx(0.9, rel=1e-15)
     assert weights["SizeL1"].data_ptr() == storage  # in place, so that a captured graph sees it
+    assert "SizeL1" in weights
+    assert "SizeL2" not in weights
+    assert {name: float(one) for name, one in dict(weights).items()} == {"CrossEntropy": 1.0, "SizeL1": 0.9}
     assert repr(weights) == "Weights(CrossEntropy=1, SizeL1=0.9)"
     assert repr(criterion) == "Loss(CrossEntropy() + 0.9 * SizeL1())"
     with pytest.raises(KeyError, match=r"there is no term 'SizeL2'; the terms are CrossEntropy, SizeL1.*'SizeL1'"):

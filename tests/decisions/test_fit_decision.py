@@ -225,3 +225,16 @@ def test_labels_that_are_no_class_are_refused_and_no_labels_change_nothing(by):
         sw.fit_decision([(logits, 7 * truth)], by=by)
     nothing = torch.full_like(truth, 255)
     assert float(sw.fit_decision([(logits, nothing)], by=by, ignore_index=255).temperature) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8])
+def test_labels_of_every_integer_dtype_are_compared_as_what_they_are(dtype):
+    logits = fields(2, 3, (8, 8), seed=5)
+    target = drawn(logits)
+    wanted = sw.fit_decision([(logits, target)]).temperature
+    assert sw.fit_decision([(logits, target.to(dtype))], ignore_index=100).temperature == wanted
+    # uint8 holds no −1, which torch would take for 255
+    target[0, 0] = 255
+    if dtype == torch.uint8:
+        with pytest.raises(ValueError, match="target holds the label 255, and there are"):
+            sw.fit_decision([(logits, target.to(dtype))], ignore_index=-1)

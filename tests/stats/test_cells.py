@@ -117,12 +117,46 @@ def test_what_is_wrong_with_cells_is_said():
     [
         (torch.ones(2, 8, 8), {}, "must be >= 0 and sum to 1 over the classes"),
         (torch.zeros(8, dtype=torch.long), {}, "For one image use"),
-        (torch.zeros(1, 8, dtype=torch.long), {"classes": [-1]}, "different ids from 0 on, got"),
-        (torch.zeros(1, 8, dtype=torch.long), {"classes": [1, 1]}, "different ids from 0 on, got"),
+        (torch.zeros(1, 8, dtype=torch.long), {"classes": [-1]}, "components: classes must be distinct ids >= 0"),
+        (torch.zeros(1, 8, dtype=torch.long), {"classes": [1, 1]}, "components: classes must be distinct ids >= 0"),
         (torch.zeros(1, 8, dtype=torch.long), {"mask": torch.ones(1, 8)}, "mask must be bool"),
+        (
+            torch.zeros(1, 8, dtype=torch.long),
+            {"classes": 1},
+            "components: classes must be .* a list of class ids, got 1",
+        ),
+        (torch.zeros(1, 8, dtype=torch.long), {"classes": [1.5]}, "a list of class ids, got .1.5."),
     ],
-    ids=["float label map", "no batch", "negative", "twice", "mask"],
+    ids=["float label map", "no batch", "negative", "twice", "mask", "one number", "between two"],
 )
 def test_what_components_cannot_be_found_in_is_said(labels, options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         sw.components(labels, **options)
+
+
+def test_a_class_that_was_never_looked_for_is_an_error_and_one_above_all_labels_is_not():
+    logits, target = torch.zeros(1, 4, 6), torch.tensor([[0, 1, 0, 2, 2, 0]])
+    foreground = sw.components(target)  # of the classes 1 and 2; class 3 has no pixel
+    criterion = sw.loss("CC-Dice")
+    assert torch.equal(criterion(logits, target, cells=foreground), criterion(logits, target))
+    everything = sw.loss("CC-Dice", classes="all")
+    message = (
+        r"CC-Dice: cells are of the classes \[1, 2\], but this loss looks at \[0, 1, 2, 3\]. Use sizewise.components"
+    )
+    with pytest.raises(ValueError, match=message):
+        everything(logits, target, cells=foreground)
+    with pytest.raises(ValueError, match=r"cells are of the classes \[2\], but this loss looks at \[1, 2, 3\]"):
+        criterion(logits, target, cells={2: foreground[2]})
+    cells = sw.components(target, classes="all")
+    assert torch.equal(everything(logits, target, cells=cells), everything(logits, target))
+    nothing = torch.zeros_like(target)
+    assert criterion(logits, nothing, cells=sw.components(nothing)) == 0
+
+
+def test_numbers_below_one_are_no_cell():
+    logits, target = torch.randn(1, 2, 6), torch.tensor([[0, 1, 0, 0, 1, 0]])
+    criterion, cells = sw.loss("CC-Dice"), sw.components(target)[1].long()
+    outside = torch.tensor([[True, True, False, False, False, False]])
+    zero, negative = ({1: cells.where(~outside, other)} for other in (0, -1))
+    assert torch.equal(criterion(logits, target, cells=negative), criterion(logits, target, cells=zero))
+    assert criterion(logits, target, cells={1: torch.full_like(cells, -1)}) == 0

@@ -282,3 +282,13 @@ def test_compiled_with_given_cells():
     criterion(plain, target).backward()
     torch.testing.assert_close(value, criterion(logits, target))
     torch.testing.assert_close(leaf.grad, plain.grad)
+
+
+def test_a_sum_keeps_how_it_reads_its_input():
+    logits, target = blobs()
+    target[:, 0] = 255
+    small = logits[:, :, ::2, ::2].contiguous()
+    loss = sw.Loss(sw.Dice(classes="foreground"), ignore_index=255, upsample="linear")
+    wanted = sw.loss("CC-Dice", ignore_index=255, upsample="linear")
+    assert repr(sw.per_component(loss)) == repr(wanted)
+    assert torch.equal(sw.per_component(loss)(small, target), wanted(small, target))

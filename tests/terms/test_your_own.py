@@ -63,3 +63,27 @@ def test_one_that_changes_over_training_hears_the_share(page):
     per_component = sw.per_component(page["LateSize"]())
     per_component.at(1)
     assert float(per_component.term.factor) == 1
+
+
+def test_one_that_forgets_a_field_or_to_reduce_is_told():
+    logits, target = torch.zeros(2, 2, 4, requires_grad=True), torch.zeros(2, 4, dtype=torch.long)
+
+    class Forgetful(sw.Dice):
+        def per_region(self, stats, images):
+            return stats.nll
+
+    with pytest.raises(ValueError, match=r"nll was asked for, .* A term of your own names it in its fields\."):
+        Forgetful()(logits, target)
+
+    class PerImage(sw.Dice):
+        def value(self, stats):
+            return stats.size.sum(-1)
+
+    class Number(sw.Dice):
+        def value(self, stats):
+            return 3.0
+
+    for term, got in ((PerImage(), r"shape \(2,\)"), (Number(), "float")):
+        for criterion in (term, sw.CrossEntropy() + term):
+            with pytest.raises(TypeError, match=rf"value\(stats\) must return one number .*, got {got}\. Reduce it"):
+                criterion(logits, target)

@@ -1,5 +1,6 @@
 """The sums of cells for a criterion with component-wise terms, and the cells themselves where they are not given."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,12 +20,26 @@ if TYPE_CHECKING:
 
 def cells_for(criterion: "Criterion", logits: Tensor, target: Tensor, mask: Tensor | None, cells: Any) -> Cells:
     """The given cells, or those of the target; logits, target and mask as the operator takes them."""
-    if cells is not None:
-        return prepare_cells(criterion.label, cells, logits)
     sigmoid = criterion.activation == "sigmoid"
     classes = criterion.cell_classes(logits.shape[1], sigmoid)
+    if cells is not None:
+        given = prepare_cells(criterion.label, cells, logits)
+        _check_sought(criterion.label, classes, given.classes)
+        return given
     channels = sigmoid or target.dtype.is_floating_point
     return _found(target, mask, classes, criterion.ignore_index, channels)
+
+
+def _check_sought(where: str, wanted: Sequence[int], sought: Sequence[int]) -> None:
+    """Raise where components of a class were never looked for: it would silently drop out of the mean.
+
+    ``components(labels)`` looks up to the highest label, above which a class has no component.
+    """
+    if any(k not in sought and k < max(sought, default=1) for k in wanted):
+        raise ValueError(
+            f"{where}: cells are of the classes {list(sought)}, but this loss looks at {list(wanted)}. Use "
+            f"sizewise.components(target, classes={list(wanted)}), or give the term the classes of the cells."
+        )
 
 
 # scipy looks at values, which a compiler does not have: without given cells the graph ends before this.

@@ -106,6 +106,8 @@ class Criterion(Module, ABC):
     def forward(self, logits: Tensor, target: Tensor, mask: Tensor | None = None, *, cells: Any = None) -> Tensor:
         """The loss of ``logits`` (N, K, *S) for ``target``, over the pixels where ``mask`` is True.
 
+        A target is a constant: probabilities that come from another network get no gradient.
+
         ``cells`` is what :func:`components` returned for the target; a criterion with component-wise terms finds them
         by itself where they are not given, others have no use for them.
         """

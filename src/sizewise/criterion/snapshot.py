@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from sizewise.module import Module
 from sizewise.stats import fields as f
 from sizewise.stats.fields import Field
-from sizewise.stats.inputs import prepare
+from sizewise.stats.inputs import check_ignore_index, prepare
 from sizewise.stats.region_stats import cell_reading
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class Snapshot:
         self.tensors = (*self.parameters, *self.buffers)
         asked = (field for watch in criterion.watches for field in watch.fields)
         self.fields: tuple[Field, ...] = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *criterion.fields, *asked)))
-        self.ignore_index, self.activation = criterion.ignore_index, criterion.activation
+        self.ignore_index = check_ignore_index(self.label, criterion.ignore_index)
+        self.activation = criterion.activation
         self.upsample = criterion.upsample
         self.sigmoid = self.activation == "sigmoid"
         kinds = [int(field.kind) for field in self.fields]

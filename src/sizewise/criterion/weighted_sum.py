@@ -41,6 +41,13 @@ class Weights(Module):
     def __len__(self) -> int:
         return len(self.names)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def keys(self) -> tuple[str, ...]:
+        """The names, with which ``dict(criterion.weights)`` works."""
+        return self.names
+
     def _known(self, name: str) -> str:
         if name not in self.names:
             raise KeyError(
@@ -90,7 +97,7 @@ class Loss(Criterion):
                 f"Loss: criterion must be a term or a sum of terms, as CrossEntropy() + 0.1 * Dice(), got "
                 f"{type(criterion).__name__}. For a named loss use sizewise.loss(name)."
             )
-        check_ignore_index("Loss", ignore_index)
+        ignore_index = check_ignore_index("Loss", ignore_index)
         check_word("Loss", "activation", activation, ACTIVATIONS)
         check_upsample("Loss", upsample)
         self.ignore_index = _agreed("ignore_index", ignore_index, criterion.ignore_index, None)

@@ -16,7 +16,7 @@ from sizewise.decisions.search import Aim, best_rule
 from sizewise.decisions.size_matching import size_matched_rule
 from sizewise.decisions.streaming import Given, Pooled
 from sizewise.stats.inputs import check_ignore_index, prepare
-from sizewise.stats.reference import compute_dtype
+from sizewise.stats.reference import can_hold, compute_dtype
 
 LOWEST, HIGHEST = 0.05, 20.0
 STEPS = 60
@@ -66,7 +66,7 @@ def fit_decision(
     """
     where = "fit_decision"
     check_options(where, metric, activation, scope, prune)
-    check_ignore_index(where, ignore_index)
+    ignore_index = check_ignore_index(where, ignore_index)
     if iter(batches) is batches:
         raise TypeError(
             f"{where}: batches are gone through several times, got a generator or iterator. Pass a list, or an object "
@@ -162,25 +162,24 @@ def _read(
             raise ValueError(f"{where}: each batch must be (logits, target) or (logits, target, mask).")
         logits, target, mask = prepare(where, batch[0], batch[1], (*batch, None)[2], ignore_index, activation)
         found = found or logits.numel() > 0
-        _check_labels(where, target, 2 if activation == "sigmoid" else logits.shape[1], ignore_index, mask)
-        valid = None if mask is None else mask
-        if ignore_index is not None and not target.dtype.is_floating_point:
-            labelled = target != ignore_index
-            valid = labelled if valid is None else valid & labelled
+        valid = mask
+        if not target.dtype.is_floating_point:
+            ignored = ignore_index if ignore_index is None or can_hold(target.dtype, ignore_index) else None
+            target = target.long()  # in which every label is itself: uint8 takes 255 for −1, uint16 has no <
+            if ignored is not None:
+                labelled = target != ignored
+                valid = labelled if valid is None else valid & labelled
+            _check_labels(where, target, 2 if activation == "sigmoid" else logits.shape[1], valid)
         yield logits.detach(), target, valid
     if not found:
         raise ValueError(f"{where}: there is nothing to fit on; pass at least one batch with pixels.")
 
 
-def _check_labels(where: str, target: Tensor, classes: int, ignore_index: int | None, mask: Tensor | None) -> None:
+def _check_labels(where: str, target: Tensor, classes: int, valid: Tensor | None) -> None:
     """Raise where a label that counts is no class."""
-    if target.dtype.is_floating_point:
-        return
     strange = (target < 0) | (target >= classes)
-    if ignore_index is not None:
-        strange &= target != ignore_index
-    if mask is not None:
-        strange &= mask
+    if valid is not None:
+        strange &= valid
     if strange.any():
         raise ValueError(
             f"{where}: target holds the label {int(target[strange][0])}, and there are {classes} classes, from 0 on. "

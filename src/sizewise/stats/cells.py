@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sizewise.checks import check_word
+from sizewise.checks import check_class_ids, check_word
 from sizewise.connected_components import cells_of
 from sizewise.stats.inputs import ACTIVATIONS, FLOAT_DTYPES, check_ignore_index, dtype_name, plain, shape
 from sizewise.stats.nearest import nearest
@@ -19,7 +19,7 @@ MOST_NARROW = 1 << 15
 
 
 class Cells(Mapping[int, Tensor]):
-    """The cells of a batch: ``cells[k]`` is the map of class k, (N, *S), 0 where a pixel has no cell.
+    """The cells of a batch: ``cells[k]`` is the map of class k, (N, *S), 0 (or below) where a pixel has no cell.
 
     In each image the cells of a class are numbered from 1. :func:`components` makes them; they can also be put
     together from maps that were cropped, flipped or resampled (by nearest neighbour) with the labels.
@@ -46,7 +46,7 @@ class Cells(Mapping[int, Tensor]):
                 f"classes, got {shape(maps)} for {list(self.classes)}."
             )
         self.maps = maps if maps.dtype in (torch.int16, torch.int32) else maps.to(torch.int32)
-        self.most = int(maps.amax()) if most is None and maps.numel() else int(most or 0)
+        self.most = max(0, int(maps.amax()) if most is None and maps.numel() else int(most or 0))
 
     def __getitem__(self, class_id: int) -> Tensor:
         if class_id not in self.classes:
@@ -116,7 +116,11 @@ def components(
     """
     where = "components"
     check_word(where, "activation", activation, ACTIVATIONS)
-    check_ignore_index(where, ignore_index)
+    if isinstance(classes, str):
+        check_word(where, "classes", classes, ("all", "foreground"))
+    else:
+        classes = check_class_ids(where, classes)
+    ignore_index = check_ignore_index(where, ignore_index)
     labels = plain(where, "labels", labels)
     channels = activation == "sigmoid" or labels.dtype in FLOAT_DTYPES
     if labels.dim() < (3 if channels else 2):
@@ -144,14 +148,10 @@ def components(
 
 
 def chosen(classes: str | Sequence[int], known: int, sigmoid: bool) -> tuple[int, ...]:
-    """The ids that ``classes`` stands for, of so many classes or channels."""
+    """The ids that ``classes``, already checked, stand for, of so many classes or channels."""
     if isinstance(classes, str):
-        check_word("components", "classes", classes, ("all", "foreground"))
         return tuple(range(1 if classes == "foreground" and not sigmoid else 0, known))
-    ids = tuple(int(one) for one in classes)
-    if min(ids, default=0) < 0 or len(set(ids)) < len(ids):
-        raise ValueError(f"components: classes must be different ids from 0 on, got {list(classes)}.")
-    return ids
+    return tuple(classes)
 
 
 def find_cells(

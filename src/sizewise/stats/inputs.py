@@ -1,5 +1,6 @@
 """Bringing logits, target and mask into the one form that the operator takes, or saying what is wrong with them."""
 
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -16,7 +17,13 @@ FLOAT_DTYPES = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.fl
 
 
 def prepare(
-    where: str, logits: Any, target: Any, mask: Any, ignore_index: Any, activation: str, upsample: str | None = None
+    where: str,
+    logits: Any,
+    target: Any,
+    mask: Any,
+    ignore_index: int | None,
+    activation: str,
+    upsample: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Check all but the target's values; return plain tensors in the operator's form.
 
@@ -26,7 +33,6 @@ def prepare(
     check_word(where, "activation", activation, ACTIVATIONS)
     check_upsample(where, upsample)
     sigmoid = activation == "sigmoid"
-    check_ignore_index(where, ignore_index)
     logits = plain(where, "logits", logits)
     target = plain(where, "target", target)
     check_logits(where, logits, sigmoid)
@@ -81,10 +87,19 @@ def check_size(where: str, logits: Tensor, size: Any, whose: str) -> tuple[int, 
     return size
 
 
-def check_ignore_index(where: str, ignore_index: Any) -> None:
-    """Raise unless ``ignore_index`` is an integer or None."""
-    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
+def check_ignore_index(where: str, ignore_index: Any) -> int | None:
+    """Return ``ignore_index`` as an int, whoever's integer it is, or None."""
+    if ignore_index is None:
+        return None
+    if isinstance(ignore_index, bool) or not isinstance(ignore_index, Integral):
         raise TypeError(f"{where}: ignore_index must be an integer or None, got {ignore_index!r}.")
+    index = int(ignore_index)
+    if not -(2**63) <= index < 2**63:
+        raise ValueError(
+            f"{where}: ignore_index must fit into int64, got {index}. Mark the pixels to leave out with mask=..., a "
+            "bool tensor that is False there."
+        )
+    return index
 
 
 def plain(where: str, argument: str, value: Any) -> Tensor:
@@ -142,9 +157,10 @@ def prepare_target(where: str, target: Tensor, form: tuple[int, ...], sigmoid: b
             f"{where}: target is a {dtype_name(target)} label map of shape {shape(target)}; labels must be integers. "
             f"Use target.long(){hint}."
         )
+    last = tuple(target.shape) == (images, *spatial, channels)
+    hint = " Are the classes last? Use target.movedim(-1, 1)." if last else smaller_hint(target, form)
     raise ValueError(
-        f"{where}: float target must hold probabilities in the logits' shape {form}, got {shape(target)}."
-        f"{smaller_hint(target, form)}"
+        f"{where}: float target must hold probabilities in the logits' shape {form}, got {shape(target)}.{hint}"
     )
 
 
@@ -160,6 +176,8 @@ def wrong_labels(target: Tensor, form: tuple[int, ...], sigmoid: bool) -> str:
         return sentence + " One-hot with the classes last? Use target.argmax(-1)."
     if sigmoid and tuple(target.shape) == (images, *spatial):
         return sentence + ' One label per pixel? Use activation="softmax", or one channel per class in the target.'
+    if tuple(target.shape) == form[1:]:
+        return sentence + " One image without a batch axis? Use logits[None] and target[None]."
     if target.dim() == len(spatial):
         return sentence + " Is the batch axis missing? Use target[None]."
     return sentence + smaller_hint(target, form)

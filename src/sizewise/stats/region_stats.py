@@ -13,7 +13,7 @@ from sizewise.stats import fields as f
 from sizewise.stats.cell_operator import cell_sums
 from sizewise.stats.cells import prepare_cells
 from sizewise.stats.fields import Field, Kind
-from sizewise.stats.inputs import check_upsample, full_size_logits, prepare
+from sizewise.stats.inputs import check_ignore_index, check_upsample, full_size_logits, prepare
 from sizewise.stats.operator import region_sums
 from sizewise.stats.ranks import sum_over_ranks
 from sizewise.stats.transforms import TransformedSums
@@ -62,7 +62,8 @@ class RegionStats:
             held = ", ".join(str(one) for one in self.fields)
             raise ValueError(
                 f"RegionStats: {field} was asked for, but these statistics hold {held}. Take them with "
-                "criterion.stats(logits, target), or name the fields, temperature and gamma in region_stats(...)."
+                "criterion.stats(logits, target), or name the fields, temperature and gamma in region_stats(...). A "
+                "term of your own names it in its fields."
             )
         place = self.fields.index(field)
         if field in f.NUMBERS_OF_PIXELS:
@@ -302,6 +303,7 @@ def take_stats(
     upsample: str | None = None,
 ) -> RegionStats:
     """Take exact ``fields``, and the region and pixel counts with them; ``where`` opens the messages."""
+    ignore_index = check_ignore_index(where, ignore_index)
     logits, target, mask = prepare(where, logits, target, mask, ignore_index, activation, upsample)
     unique = tuple(dict.fromkeys((f.COUNT, f.PIXELS, *fields)))
     kinds = [int(field.kind) for field in unique]
@@ -324,6 +326,7 @@ def take_cell_stats(
     fields: Sequence[Field],
 ) -> RegionStats:
     """The same for each cell: it takes the image's place."""
+    ignore_index = check_ignore_index(where, ignore_index)
     logits, target, mask = prepare(where, logits, target, mask, ignore_index, activation)
     unique, reading = cell_reading(fields, ignore_index, activation)
     given = prepare_cells(where, cells, logits)

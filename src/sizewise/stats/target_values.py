@@ -34,6 +34,8 @@ def label_sentence(value: int, regions: int, ignore_index: int | None, is_mask: 
         f"{regions - 1}; ignore_index is {ignore_index}."
     )
     ignore = f" If {value} marks pixels without a label, pass ignore_index={value}."
+    if value >= 2**63:  # more than ignore_index holds
+        ignore = f" If {value} marks pixels without a label, leave them out with mask=..."
     if regions != 2 or value != WHITE or is_mask is False:
         return wrong + ignore
     if is_mask:

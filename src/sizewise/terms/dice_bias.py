@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sizewise.checks import check_number
+from sizewise.checks import check_number, check_smooth
 from sizewise.stats.fields import PIXELS, Field, tempered_size
 from sizewise.stats.region_stats import RegionStats
 from sizewise.terms.reduction import Classes, or_one
@@ -61,7 +61,7 @@ class DiceBias(RegionTerm):
             class_reduction=class_reduction,
         )
         self.temperature = check_number(self.label, "temperature", temperature, minimum=0, exclusive=True)
-        self.smooth = check_number(self.label, "smooth", smooth, minimum=0, exclusive=True)
+        self.smooth = check_smooth(self.label, smooth)
 
     @property
     def fields(self) -> tuple[Field, ...]:

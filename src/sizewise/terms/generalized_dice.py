@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sizewise.checks import check_number, check_word
+from sizewise.checks import check_smooth, check_word
 from sizewise.stats.fields import OVERLAP, SIZE, Field
 from sizewise.stats.region_stats import RegionStats
 from sizewise.terms.reduction import ABSENT, Classes, mean_over_images
@@ -48,7 +48,7 @@ class GeneralizedDice(Term):
         absent: str = "include",
     ) -> None:
         super().__init__(scope=scope, classes=classes, class_weight=class_weight)
-        self.smooth = check_number(self.label, "smooth", smooth, minimum=0, exclusive=True)
+        self.smooth = check_smooth(self.label, smooth)
         self.absent = check_word(self.label, "absent", absent, ABSENT)
 
     @property

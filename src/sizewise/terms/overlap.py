@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sizewise.checks import check_number
+from sizewise.checks import check_smooth
 from sizewise.stats.fields import OVERLAP, SIZE, Field
 from sizewise.terms.reduction import Classes
 from sizewise.terms.term import RegionTerm
@@ -39,7 +39,7 @@ class OverlapTerm(RegionTerm):
             absent=absent,
             class_reduction=class_reduction,
         )
-        self.smooth = check_number(self.label, "smooth", smooth, minimum=0, exclusive=True)
+        self.smooth = check_smooth(self.label, smooth)
 
     @property
     def fields(self) -> tuple[Field, ...]:

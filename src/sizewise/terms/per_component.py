@@ -122,7 +122,7 @@ def per_component(criterion: Criterion) -> Criterion:
     if isinstance(criterion, Loss):
         wrapped = [weight * PerComponent(_term(one)) for one, weight in criterion.pairs()]
         total = sum(wrapped[1:], wrapped[0])
-        return Loss(total, ignore_index=criterion.ignore_index, activation=criterion.activation)
+        return Loss(total, **criterion.reading)
     return PerComponent(_term(criterion))
 
 

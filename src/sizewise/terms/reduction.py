@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sizewise.checks import check_values, check_word
+from sizewise.checks import check_class_ids, check_values, check_word
 from sizewise.module import Module
 
 ABSENT = ("include", "skip")
@@ -68,15 +68,7 @@ def check_classes(where: str, classes: Any) -> Classes:
     """``"all"``, ``"foreground"``, or a tuple of distinct class ids."""
     if isinstance(classes, str):
         return check_word(where, "classes", classes, ("all", "foreground"))
-    try:
-        ids = tuple(int(one) for one in classes)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f'{where}: classes must be "all", "foreground" or a list of class ids, got {classes!r}.'
-        ) from error
-    if not ids or len(set(ids)) < len(ids) or min(ids) < 0:
-        raise ValueError(f"{where}: classes must be distinct ids >= 0, at least one, got {list(ids)}.")
-    return ids
+    return check_class_ids(where, classes)
 
 
 def pick(where: str, values: Tensor, axis: int, ids: Sequence[int]) -> Tensor:

@@ -48,7 +48,14 @@ class Term(Criterion):
         raise TypeError(f"per_component: {self.label} has no value per component; it would define per_cell(stats).")
 
     def terms_from_stats(self, stats: RegionStats) -> dict[str, Tensor]:
-        return {self.label: self.value(stats)}
+        value = self.value(stats)
+        if not isinstance(value, Tensor) or value.dim():
+            got = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+            raise TypeError(
+                f"{self.label}: value(stats) must return one number as a tensor without axes, got {got}. Reduce it "
+                "with .mean() or .sum(), or define per_region and let the term average."
+            )
+        return {self.label: value}
 
     def total(self, terms: dict[str, Tensor]) -> Tensor:
         return terms[self.label]
