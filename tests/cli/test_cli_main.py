@@ -35,6 +35,8 @@ def test_losses_prints_its_table_as_a_subprocess():
     done = subprocess.run([sys.executable, "-m", "sizewise.cli.main", "losses"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "RCE" in done.stdout
+    for words in ("log(P + T + ε) − log(2I + ε)", "gamma=2.0", "smooth=1.0", "temperature=10.0", "alpha=0.5, beta=0.5"):
+        assert words in done.stdout
     assert done.stderr == ""
 
 

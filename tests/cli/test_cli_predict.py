@@ -99,6 +99,7 @@ def test_scores_are_those_of_the_run(run, trained, tmp_path):
     assert code == 0, err
     assert (tmp_path / "a" / "cases.csv").read_bytes() == (trained / "run" / "cases.csv").read_bytes()
     assert "3 class_3" in out
+    assert f"Next: sizewise diagnose {trained / 'run'}" in out
     assert len(list(Path("a").glob("*.png"))) == 2
     shutil.copytree(trained / "data" / "test" / "images", tmp_path / "plain")
     for arguments, message in (

@@ -87,7 +87,17 @@ def test_fitting_prints_the_temperature(run):
     assert found
     assert 0.25 <= float(found[1]) <= 2.8
     assert ", fitted on 2 cases of p" in out
-    code, _, err = run("decide", "--probabilities", "p", "--out", "o", "--fit", "p")
+    # true label maps as a data set has them: JPEG, in the folder of a subset, named without it
+    Path("test/masks").mkdir(parents=True)
+    Path("q").mkdir()
+    for case in "ab":
+        Path(f"p/{case}.npy").rename(f"q/test_{case}.npy")
+        mask = 255 * np.asarray(Image.open(f"true/{case}.png"))
+        Image.fromarray(mask).save(f"test/masks/{case}.jpg", quality=99)
+    code, again, err = run("decide", "--probabilities", "q", "--out", "o", "--fit", "q", "--fit-target", "test/masks")
+    assert code == 0, err
+    assert again.startswith(f"temperature {found[1]}, fitted on 2 cases of q")
+    code, _, err = run("decide", "--probabilities", "q", "--out", "o", "--fit", "q")
     assert code == 2
     assert err.startswith("sizewise: --fit and --fit-target belong together")
 

@@ -232,6 +232,9 @@ WRONG = [
     ({"prune": -1}, "prune must be a number >= 0"),
     ({"given": "probabilities"}, r"probabilities lie between 0 and 1, got values from .* Raw scores\?"),
     ({"mask": torch.ones(2, 5, 5)}, "mask must be bool"),
+    ({"upsample": "linear", "size": 40}, r"size must hold whole numbers.*as \(512, 1024\), got 40"),
+    ({"upsample": "linear", "size": (9.5, 10)}, r"size must hold whole numbers.*got \(9.5, 10\)"),
+    ({"size": 40}, 'size=40 goes with upsample="linear"'),
 ]
 
 

@@ -69,7 +69,7 @@ def test_a_pooled_rule_decides_single_images_as_it_decided_all(metric):
     target = drawn(logits)
     batches = [(logits[:4], target[:4]), (logits[4:], target[4:])]
     decision = sw.fit_decision(batches, metric, scope="batch")
-    assert decision.gain.shape == decision.threshold.shape == (1, 4)
+    assert decision.gain.shape == decision.threshold.shape == (4,)
     together = torch.cat([decision(one[None]) for one in logits])
     wanted = sw.decide(logits, metric=metric, scope="batch", prune=0.0, temperature=float(decision.temperature))
     assert (together != wanted).float().mean() < 0.01
@@ -99,6 +99,40 @@ def test_batches_are_read_several_times():
         sw.fit_decision([logits])
     with pytest.raises(ValueError, match="metric must be one of"):
         sw.fit_decision(loader, "f1")
+    with pytest.raises(TypeError, match=r"batches must be a list of \(logits, target\), got NoneType"):
+        sw.fit_decision(None)
+
+
+def test_batches_must_be_of_one_network_that_has_the_background():
+    logits = fields(2, 3, (8, 8), seed=0)
+    batch = (logits, drawn(logits))
+    with pytest.raises(ValueError, match="got logits with 3 channels and with 2"):
+        sw.fit_decision([batch, (logits[:, :2], torch.zeros(2, 8, 8, dtype=torch.long))])
+    with pytest.raises(ValueError, match=r"background must be a class id from 0 to 2, or None.*got 3"):
+        sw.fit_decision([batch], background=3)
+    with pytest.raises(ValueError, match=r"Decision: background must be a class id, or None.*got 'none'"):
+        sw.Decision(background="none")
+
+
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+def test_what_cannot_be_counts_for_nothing_and_what_is_no_number_is_refused(activation):
+    logits = fields(2, 3, (10, 10), seed=1, scale=2.0)
+    soft = activation == "softmax"
+    target = drawn(logits / 2) if soft else (torch.rand(logits.shape) < logits.sigmoid()).long()
+    wanted = float(sw.fit_decision([(logits, target)], activation=activation).temperature)
+    # one more class, or a row of pixels, with no chance at all, and never the truth
+    never = torch.full((2, 1, 10, 10) if soft else (2, 3, 1, 10), -torch.inf)
+    more = torch.cat((logits, never), 1 if soft else 2)
+    labels = target if soft else torch.cat((target, torch.zeros(2, 3, 1, 10, dtype=torch.long)), 2)
+    found = float(sw.fit_decision([(more, labels)], activation=activation).temperature)
+    assert found == pytest.approx(wanted, rel=1e-4)
+    broken = logits.clone()
+    broken[0, :, 0, 0] = torch.nan
+    with pytest.raises(ValueError, match=r"logits are NaN or infinite at pixels that count.*with a mask"):
+        sw.fit_decision([(broken, target)], activation=activation)
+    valid = torch.ones(2, 10, 10, dtype=torch.bool)
+    valid[0, 0, 0] = False
+    assert 0.05 < float(sw.fit_decision([(broken, target, valid)], activation=activation).temperature) < 20
 
 
 def test_a_decision_is_a_module_that_can_be_saved():

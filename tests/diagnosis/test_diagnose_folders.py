@@ -26,6 +26,18 @@ def test_scores_are_those_of_evaluate(tmp_path):
             assert value == pytest.approx(np.mean([each for each in wanted if each is not None]))
 
 
+def test_probabilities_have_the_names_of_the_predictions_whatever_the_targets_are_called(tmp_path):
+    pred, true, probs = write_cases(tmp_path)
+    wanted = diagnose(predictions=pred, targets=true, probabilities=probs)
+    for path in true.iterdir():
+        path.rename(path.with_stem(f"{path.stem}_mask"))
+    found = diagnose(predictions=pred, targets=true, probabilities=probs)
+    assert {kind: one.gain for kind, one in found.gains.items()} == {k: one.gain for k, one in wanted.gains.items()}
+    next(probs.iterdir()).unlink()
+    with pytest.raises(BadInput, match=r"has none for 1 case, such as 'c.'. Wanted a file for each prediction"):
+        diagnose(predictions=pred, targets=true, probabilities=probs)
+
+
 @pytest.mark.parametrize("form", ["npy", "nnU-Net"])
 def test_overconfidence_is_found_and_a_temperature_repairs_it(tmp_path, form):
     pred, true, probs = write_cases(tmp_path, temperature=0.5, count=8, form=form)

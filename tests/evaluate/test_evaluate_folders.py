@@ -233,6 +233,27 @@ def test_a_target_may_be_called_as_a_mask_of_the_image_is(folders):
     assert {row.case for row in run(folders, names={"y"}).rows} == {"y", "all"}
 
 
+def test_a_prediction_may_have_its_subset_before_its_name(tmp_path):
+    """As ``predict`` names it where the data set has one name in several subsets."""
+    targets = tmp_path / "test" / "masks"
+    targets.mkdir(parents=True)
+    for name in ("0.png", "1_mask.png", "test_2.png"):
+        save(targets, name, square())
+    for name in ("test_0.png", "test_1.png", "test_2.png"):
+        save(tmp_path / "pred", name, square())
+    pairs, unmatched, left_out = match_folders(tmp_path / "pred", targets)
+    assert [(pair.name, pair.predicted.stem) for pair in pairs] == [
+        ("0", "test_0"),
+        ("1_mask", "test_1"),
+        ("test_2", "test_2"),
+    ]
+    assert unmatched == left_out == []
+    elsewhere = tmp_path / "train" / "masks"
+    targets.parent.rename(tmp_path / "train")
+    with pytest.raises(BadInput, match="2 of 3 targets have no prediction: '0', '1_mask'"):
+        match_folders(tmp_path / "pred", elsewhere)
+
+
 def test_distances_are_in_pixels_where_nothing_says_a_spacing(folders):
     for folder in folders:
         save(folder, "a.png", square())

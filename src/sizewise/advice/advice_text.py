@@ -1,5 +1,6 @@
 """An advice in sentences: what to take, why, and how sure that is. Arguments are named between backticks."""
 
+import math
 from collections.abc import Sequence
 
 from sizewise.advice.advise import Advice
@@ -128,7 +129,11 @@ def interval(of: Difference) -> str:
 
     >>> interval(Difference(0.012, -0.001, 0.025, 3))
     '+1.2 DSC points (−0.1 to 2.5)'
+    >>> interval(Difference(0.012, -math.inf, math.inf, 2))  # of few cases there is none
+    '+1.2 DSC points (no interval)'
     """
+    if not math.isfinite(of.high - of.low):
+        return f"{_signed(of.estimate)} {UNIT} (no interval)"
     return f"{_signed(of.estimate)} {UNIT} ({_number(of.low)} to {_number(of.high)})"
 
 

@@ -66,6 +66,7 @@ def command(
         title = f"Scores of {' + '.join(map(str, runs))} on {data}"
         show_scores(read_cases(table), title=title, names=scored_names(run), length_unit=unit)
         print(f"Wrote {table}: one line per case, class and metric.")
+        show_next(shlex.join(["sizewise", "diagnose", str(run)]) + "  # what limits it")
         return
     if save_probabilities:
         more = [word for name, value in deciding_options(run).items() for word in (f"--{name}", value)]

@@ -1,6 +1,7 @@
 """From logits or probabilities to labels that are best for Dice, IoU, sizes or accuracy."""
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import torch
@@ -147,13 +148,8 @@ def read_input(
     temperature = check_number(where, "temperature", temperature, minimum=0, exclusive=True)
     if sigmoid:
         background = 0
-    elif background is not None:
-        classes = values.shape[1]
-        if isinstance(background, bool) or not isinstance(background, int) or not 0 <= background < classes:
-            raise ValueError(
-                f"{where}: background must be a class id from 0 to {classes - 1}, or None if every class is scored, "
-                f"got {background!r}."
-            )
+    else:
+        check_background(where, background, values.shape[1])
     return (KernelGiven if takes_kernels(values) else Given)(
         values,
         mask,
@@ -166,12 +162,22 @@ def read_input(
     )
 
 
-def full_size(where: str, values: Tensor, upsample: Any, size: Sequence[int] | None, given: str) -> tuple[int, ...]:
+def check_background(where: str, background: Any, classes: int | None = None) -> None:
+    """Raise unless it is None or the id of a class, of which there are ``classes`` where that is known."""
+    if background is None:
+        return
+    whole = isinstance(background, int) and not isinstance(background, bool)
+    if not whole or background < 0 or (classes is not None and background >= classes):
+        wanted = "a class id" if classes is None else f"a class id from 0 to {classes - 1}"
+        raise ValueError(f"{where}: background must be {wanted}, or None if every class is scored, got {background!r}.")
+
+
+def full_size(where: str, values: Tensor, upsample: Any, size: Any, given: str) -> tuple[int, ...]:
     """The size of the labels."""
     check_upsample(where, upsample)
     if upsample is None:
         if size is not None:
-            raise ValueError(f'{where}: size={tuple(size)} goes with upsample="linear", which was not given.')
+            raise ValueError(f'{where}: size={size!r} goes with upsample="linear", which was not given.')
         return tuple(values.shape[2:])
     if size is None:
         raise ValueError(f"{where}: upsample={upsample!r} needs size=, the size of the labels, as (512, 1024).")
@@ -180,7 +186,13 @@ def full_size(where: str, values: Tensor, upsample: Any, size: Sequence[int] | N
             f'{where}: upsample interpolates logits, and given="probabilities". Pass the logits, or interpolate the '
             "probabilities yourself."
         )
-    return check_size(where, values, (int(one) for one in size), f"size={tuple(size)}")
+    try:
+        full = tuple(index(one) for one in size)
+    except TypeError as error:
+        raise TypeError(
+            f"{where}: size must hold whole numbers, the size of the labels, as (512, 1024), got {size!r}."
+        ) from error
+    return check_size(where, values, full, f"size={full}")
 
 
 def check_range(where: str, values: Tensor) -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from sizewise.checks import check_number
-from sizewise.decisions.decide import check_options, decide, read_input
+from sizewise.decisions.decide import check_background, check_options, decide, read_input
 from sizewise.decisions.rule import Rule
 from sizewise.module import Module
 
@@ -49,11 +49,12 @@ class Decision(Module):
     ) -> None:
         super().__init__()
         check_options("Decision", metric, activation, scope, prune)
+        check_background("Decision", background)
         check_number("Decision", "temperature", temperature, minimum=0, exclusive=True)
         self.metric, self.activation, self.background = metric, activation, background
         self.prune, self.scope = prune, scope
         self.register_buffer("temperature", torch.tensor(float(temperature), dtype=torch.float64))
-        # The rule of pooled images, where one was fitted: a and t of each class.
+        # The rule of pooled images, where one was fitted: a and t of each class, (K,), or for sigmoid (C, 2).
         self.register_buffer("gain", torch.empty(0, dtype=torch.float64))
         self.register_buffer("threshold", torch.empty(0, dtype=torch.float64))
 
@@ -93,13 +94,13 @@ class Decision(Module):
             upsample=upsample,
             size=size,
         )
-        fitted = (passes.groups, passes.classes)
-        if tuple(self.gain.shape) != fitted:
+        gain, threshold = (torch.atleast_2d(one.to(passes.values.device)) for one in (self.gain, self.threshold))
+        wanted = (passes.groups, passes.classes)
+        if tuple(gain.shape) != wanted:
             raise ValueError(
-                f"Decision: the fitted rule is for {tuple(self.gain.shape)} channels and classes, these logits have "
-                f"{fitted}. Fit the decision anew."
+                f"Decision: the fitted rule is for {tuple(gain.shape)} channels and classes, these logits have "
+                f"{wanted}. Fit the decision anew."
             )
-        gain, threshold = (one.to(passes.values.device) for one in (self.gain, self.threshold))
         return passes.label(Rule(gain, threshold).for_images(passes.images))
 
     def number(self) -> float:

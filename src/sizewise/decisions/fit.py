@@ -1,15 +1,14 @@
 """Fitting a decision on validation batches: the temperature, and for pooled scores the rule itself."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from sizewise.checks import check_word
-from sizewise.decisions.decide import check_options, read_input, scored_classes
+from sizewise.decisions.decide import check_background, check_options, read_input, scored_classes
 from sizewise.decisions.decision import Decision
+from sizewise.decisions.likelihood_fit import fit_temperature
 from sizewise.decisions.rule import RATIOS, Rule
 from sizewise.decisions.score_fit import TemperatureScores
 from sizewise.decisions.search import Aim, best_rule
@@ -17,11 +16,6 @@ from sizewise.decisions.size_matching import size_matched_rule
 from sizewise.decisions.streaming import Given, Pooled
 from sizewise.stats.inputs import check_ignore_index, prepare
 from sizewise.stats.reference import can_hold, compute_dtype
-
-LOWEST, HIGHEST = 0.05, 20.0
-STEPS = 60
-# Relative change of the temperature at which the search ends.
-CLOSE = 1e-5
 
 Batch = tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Tensor | None]
 
@@ -67,6 +61,8 @@ def fit_decision(
     where = "fit_decision"
     check_options(where, metric, activation, scope, prune)
     ignore_index = check_ignore_index(where, ignore_index)
+    if not hasattr(batches, "__iter__"):
+        raise TypeError(f"{where}: batches must be a list of (logits, target), got {type(batches).__name__}.")
     if iter(batches) is batches:
         raise TypeError(
             f"{where}: batches are gone through several times, got a generator or iterator. Pass a list, or an object "
@@ -78,11 +74,15 @@ def fit_decision(
             f'{where}: by="score" tunes decisions for "dice" or "iou" of each image, got metric={metric!r} and '
             f"scope={scope!r}. Leave `by` out."
         )
-    temperature = fit_temperature(lambda: _read(where, batches, activation, ignore_index), activation == "sigmoid")
+
+    def read() -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        return _read(where, batches, activation, background, ignore_index)
+
+    temperature = fit_temperature(read, activation == "sigmoid")
     if by == "score":
         options = {"activation": activation, "background": background}
         scores = TemperatureScores(metric, likeliest=temperature, prune=prune, **options)  # type: ignore[arg-type]
-        for logits, target, valid in _read(where, batches, activation, ignore_index):
+        for logits, target, valid in read():
             scores.add(logits, target, valid)
         temperature = scores.best()
     decision = Decision(
@@ -91,77 +91,37 @@ def fit_decision(
     if scope == "batch" and metric != "argmax":
 
         def inputs() -> Iterator[Given]:
-            for logits, _, valid in _read(where, batches, activation, ignore_index):
+            for logits, _, valid in read():
                 options = {"activation": activation, "given": "logits", "background": background}
                 yield read_input(where, logits, valid, temperature=temperature, **options)  # type: ignore[arg-type]
 
         rule = _pooled_rule(inputs, metric)
+        gain, threshold = rule.gain, rule.threshold
         if rule.shift is not None:  # log p + b is the same order as p · exp b
-            decision.gain, decision.threshold = rule.shift.exp(), torch.zeros_like(rule.shift)
-        else:
-            decision.gain, decision.threshold = rule.gain, rule.threshold
+            gain, threshold = rule.shift.exp(), torch.zeros_like(rule.shift)
+        rows = slice(None) if activation == "sigmoid" else 0
+        decision.gain, decision.threshold = gain[rows], threshold[rows]
     return decision
 
 
-def fit_temperature(batches: Callable[[], Iterable[Any]], sigmoid: bool) -> float:
-    """The temperature with the smallest mean −log p of the labels; ``batches()`` gives (logits, target, valid).
-
-    In β = 1/T the sum is convex, so Newton's steps, kept between the bounds that are known, meet the minimum.
-    """
-    low, high = 1 / HIGHEST, 1 / LOWEST
-    beta = 1.0
-    for turn in range(STEPS):
-        slope = curvature = 0.0
-        for logits, target, valid in batches():
-            one, two = (float(value) for value in _derivatives(logits, target, valid, beta, sigmoid))
-            slope, curvature = slope + one, curvature + two
-        if slope == 0:
-            break
-        low, high = (beta, high) if slope < 0 else (low, beta)
-        step = beta - slope / curvature if curvature > 0 else low
-        halves = turn % 3 == 2 or not low < step < high  # where the minimum is at a bound, Newton's steps are short
-        new = math.sqrt(low * high) if halves else step
-        if abs(new - beta) <= CLOSE * beta or abs(high - low) <= CLOSE * beta:
-            beta = new
-            break
-        beta = new
-    return min(max(1 / beta, LOWEST), HIGHEST)
-
-
-def _derivatives(
-    logits: Tensor, target: Tensor, valid: Tensor | None, beta: float, sigmoid: bool
-) -> tuple[Tensor, Tensor]:
-    """First and second derivative by β of Σ −log softmax(β z)_y: Σ (E[z] − z_y) and Σ Var[z]."""
-    totals = torch.zeros(2, dtype=torch.float64, device=logits.device)
-    for image in range(len(logits)):  # an image at a time: no second copy of the batch
-        z = logits[image].flatten(1).double()
-        y = target[image].flatten(1)
-        if sigmoid:  # the two classes of each channel have the scores 0 and z
-            p, rest = torch.sigmoid(beta * z), torch.sigmoid(-beta * z)
-            y = y.double()
-            parts = [((1 - y) * p - y * rest) * z, p * rest * z * z]
-        else:
-            p = torch.softmax(beta * z, 0)
-            shares = y.dtype.is_floating_point
-            at_label = (z * y).sum(0) if shares else z.gather(0, y.long().clamp(0, len(z) - 1)).squeeze(0)
-            mean = (p * (z - at_label)).sum(0)  # less z_y from the start: near certainty the difference is all there is
-            parts = [mean, (p * (z - at_label - mean) ** 2).sum(0)]
-        for place, part in enumerate(parts):
-            kept = part if valid is None else part.where(valid[image].flatten(1).view(-1, part.shape[-1]), 0)
-            totals[place] += kept.sum(dtype=torch.float64)
-    return totals[0], totals[1]
-
-
 def _read(
-    where: str, batches: Iterable[Batch], activation: str, ignore_index: int | None
+    where: str, batches: Iterable[Batch], activation: str, background: int | None, ignore_index: int | None
 ) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
     """Each batch's logits, its target, and where it counts."""
-    found = False
+    found, channels = False, 0
     for batch in batches:
         if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
             raise ValueError(f"{where}: each batch must be (logits, target) or (logits, target, mask).")
         logits, target, mask = prepare(where, batch[0], batch[1], (*batch, None)[2], ignore_index, activation)
         found = found or logits.numel() > 0
+        channels = channels or logits.shape[1]
+        if logits.shape[1] != channels:
+            raise ValueError(
+                f"{where}: all batches must have the classes of one network, got logits with {channels} channels and "
+                f"with {logits.shape[1]}."
+            )
+        if activation == "softmax":
+            check_background(where, background, channels)
         valid = mask
         if not target.dtype.is_floating_point:
             ignored = ignore_index if ignore_index is None or can_hold(target.dtype, ignore_index) else None

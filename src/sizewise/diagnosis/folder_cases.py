@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sizewise.data.dataset_json import read_dataset_json
+from sizewise.data.file_names import stem
 from sizewise.decisions.fit import fit_decision
 from sizewise.decisions.pixel_sample import pixel_step
 from sizewise.diagnosis.case_measure import CaseMeasure, DiagnosedCase, Problem, measure_case
@@ -119,13 +120,14 @@ def _matched_jobs(
         return [Job(file.case, None, path, file) for file, path in matched_targets(files, targets, "targets")], 0
     pairs, _, left_out = match_folders(predictions, targets, cases=cases)
     by_case = {file.case: file for file in files}
-    missing = [pair.name for pair in pairs if pair.name not in by_case]
+    found = {pair.name: by_case.get(stem(pair.predicted)) or by_case.get(pair.name) for pair in pairs}
+    missing = [stem(pair.predicted) for pair in pairs if found[pair.name] is None]
     if probabilities is not None and missing:
         raise BadInput(
             f"`probabilities` '{probabilities}' has none for {counted(len(missing), 'case')}, such as '{missing[0]}'. "
             "Wanted a file for each prediction, with its name."
         )
-    return [Job(pair.name, pair.predicted, pair.target, by_case.get(pair.name)) for pair in pairs], len(left_out)
+    return [Job(pair.name, pair.predicted, pair.target, found[pair.name]) for pair in pairs], len(left_out)
 
 
 def _classes(work: Sequence[Job], problem: Problem) -> tuple[int, ...]:

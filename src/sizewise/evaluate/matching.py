@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sizewise.data.file_names import PICTURE_ENDINGS, is_picture, is_volume, stem
-from sizewise.data.pairs import pair_names
+from sizewise.data.target_names import pair_targets
 from sizewise.errors import BadInput
 from sizewise.outside_names import check_case_names
 from sizewise.wording import counted
@@ -26,7 +26,8 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     """The cases of two folders, ordered by name, the predictions without a target, and the targets left out.
 
     A prediction is named after its image, so a target may be called as a mask of that image is: ``x_mask.png`` is the
-    truth of ``x.png``. The case has the target's name, whatever each model calls it.
+    truth of ``x.png``; see :func:`~sizewise.data.target_names.pair_targets`. The case has the target's name, whatever
+    each model calls it.
 
     Files that are no label maps, such as the JSON files that nnU-Net leaves, are passed over. With
     ``cases="predicted"`` a target without a prediction is left out (a fold's validation cases among all targets, say);
@@ -38,7 +39,7 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     if cases not in ("all", "predicted"):
         raise BadInput(f"`cases` must be all or predicted, got {cases!r}.")
     predicted, wanted = _label_maps(predictions, "predictions"), _label_maps(targets, "targets")
-    partners = pair_names(predicted, wanted)
+    partners = pair_targets(predicted, wanted, targets)
     missing = sorted(wanted.keys() - partners.values())
     if missing and (cases == "all" or len(missing) == len(wanted)):
         raise BadInput(

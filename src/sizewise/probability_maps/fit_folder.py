@@ -7,8 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sizewise.data.file_names import is_picture, is_volume, stem
+from sizewise.data.file_names import is_jpeg, is_picture, is_volume, stem
+from sizewise.data.label_rule import LabelRule
 from sizewise.data.pictures import read_label_picture
+from sizewise.data.target_names import pair_targets
 from sizewise.data.volumes import read_volume, whole_numbers
 from sizewise.decisions.fit import fit_decision
 from sizewise.decisions.pixel_sample import pixel_step, thinned
@@ -84,18 +86,22 @@ def matched_targets(files: list[ProbabilityFile], targets: Path, argument: str) 
     if not targets.is_dir():
         raise BadInput(f"`{argument}` '{targets}' is no folder. Wanted one with a true label map for each case.")
     by_name = {stem(path): path for path in sorted(targets.iterdir()) if is_picture(path) or is_volume(path)}
-    missing = [file.case for file in files if file.case not in by_name]
+    partners = pair_targets([file.case for file in files], by_name, targets)
+    missing = [file.case for file in files if file.case not in partners]
     if missing:
         raise BadInput(
             f"`{argument}` '{targets}' has no label map for {counted(len(missing), 'case')}, such as "
-            f"'{missing[0]}'. Wanted PNG, TIFF, BMP or NIfTI with the names of the probabilities."
+            f"'{missing[0]}'. Wanted pictures or NIfTI with the names of the probabilities."
         )
-    return [(file, by_name[file.case]) for file in files]
+    return [(file, by_name[partners[file.case]]) for file in files]
 
 
 def read_target(path: Path, shape: tuple[int, ...], *, classes: int, ignore_index: int | None) -> np.ndarray:
     """A true label map as (*S) int64, with ``IGNORED`` where a pixel does not count."""
-    labels = whole_numbers(read_volume(path)[0], path) if is_volume(path) else read_label_picture(path)
+    if is_volume(path):
+        labels = whole_numbers(read_volume(path)[0], path)
+    else:  # JPEG is only near the black and white that was saved
+        labels = LabelRule("binary", 2).read(path) if is_jpeg(path) else read_label_picture(path)
     if labels.size != np.prod(shape) or labels.shape[: len(shape)] != shape[: labels.ndim]:
         raise BadInput(f"'{path}' has size {labels.shape}, and its probabilities {shape}. Wanted the same.")
     labels = labels.reshape(shape).astype(np.int64)
