@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sizewise.diagnosis.case_measure import CaseMeasure, Problem
 
 NO_PROBABILITIES = (
-    "there are no probabilities. `sizewise predict` saves them when asked (save_probabilities), and so does nnU-Net "
-    "(save_probabilities); give their folder as `probabilities`."
+    "there are no probabilities. `sizewise predict` writes them with --save-probabilities and `nnUNetv2_predict` with "
+    "--save_probabilities; give their folder as `probabilities`."
 )
 
 
