@@ -369,6 +369,27 @@ def test_runs_without_a_decision_leave_the_rest_as_it_is(scripts):
     assert "3 seeds, ± over seeds (RCE-KL (dice): 2)." not in before
 
 
+def test_a_row_of_the_decision_is_of_the_runs_that_were_decided(scripts):
+    """One network of DiceCE was never decided: before, after and gain are of the two that were."""
+    scripts.write("kvasir")
+    scripts.write("drive", seed=1)
+    tables = scripts.tables
+    _, drive = scripts.study.read_study()[::-1]
+    loss = drive.chosen["DiceCE"]
+    tables.write(
+        "drive",
+        [row for row in tables.read_scores("drive") if (row[3], row[5], row[6]) != (loss, "0", "dice")],
+        tables.read_runs("drive"),
+    )
+    text, _ = scripts.page.make_page(scripts.study.read_study())
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| DRIVE | DiceCE |")]
+    (row,) = [one for one in rows if "→" in one[3]]
+    before, after = (float(number) for number in row[3].split("→"))
+    gain = float(row[4].split()[0].replace("−", "-"))
+    assert after - before == pytest.approx(gain, abs=0.11)  # two roundings to a tenth
+    assert "Not every run was decided (DRIVE, DiceCE (dice): 2 runs of 3); " in text
+
+
 def test_versions_are_named_once_with_the_commits_that_ran(loaded):
     from sections.protocols import made_with
 

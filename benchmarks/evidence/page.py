@@ -37,7 +37,10 @@ HEAD = (
     "Which loss, which λ, which decision: trained here on {sets}, with several seeds, λ chosen on validation, and "
     "intervals that count both the luck of training and the choice of cases. This page and its figures are made from "
     "the tables in `benchmarks/evidence/results/` by `python benchmarks/evidence/page.py`, without a GPU; it claims "
-    "what they allow."
+    "what they allow.\n\n"
+    "«CE (dice)» is the networks of CE with their labels [decided for Dice](guides/decide.md) instead of by argmax, so "
+    "nothing is trained for it. A loss with its λ and its decision is called an arm. A difference is «shown» where its "
+    "p-value, corrected for the number of sets, is below 0.05; λ is the weight of a loss's last term."
 )
 NOTHING = "The tables of `benchmarks/evidence/results/` hold no runs yet."
 

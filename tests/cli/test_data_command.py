@@ -189,6 +189,8 @@ def test_the_next_command_has_flags_that_train_knows(tmp_path, capsys, monkeypat
     given = [word for word in words[2:] if word.startswith("--")]
     assert given == ["--data", "--name", "--merge", "--modality"]
     assert set(given) <= known
+    again = shlex.split(out.splitlines()[-1].partition("#")[0])
+    assert again == ["sizewise", "data", str(root), "--name", "folder", "--merge", "--modality", "MRI", "--out", "DIR"]
 
 
 def test_cases_and_groups_of_every_side_are_printed(tmp_path, capsys, monkeypatch):
@@ -196,7 +198,7 @@ def test_cases_and_groups_of_every_side_are_printed(tmp_path, capsys, monkeypatc
     code, out, _ = run(capsys, monkeypatch, root)
     assert code == 0
     assert "split: train 48, validation 6, test 6, drawn" not in out  # 6 cases would be too few for a verdict
-    assert "If these are images of one subject, say so with --groups p\\d+" in out
+    assert "If these are images of one subject, say so with --groups 'p\\d+':" in out
     code, out, _ = run(capsys, monkeypatch, root, "--groups", r"p\d+", "--plan")
     assert "cases: 60 (no subset given 60; 30 groups)" in out
     assert "split: train 34 (17 groups), validation 6 (3 groups), test 20 (10 groups), drawn with seed 0" in out

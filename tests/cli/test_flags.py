@@ -34,6 +34,7 @@ def spoken(text, command):
         ("train", "Say `ignore_index=255`.", "Say --ignore-index 255."),
         ("train", "With `merge=True` they become one.", "With --merge they become one."),
         ("train", "Use another `folder`, or `accelerator=cpu`.", "Use another --out, or --device cpu."),
+        ("train", "say so with `groups=^[^_]+`:", "say so with --groups '^[^_]+':"),
         ("train", "read it with `name=folder`", "read it with --name folder"),
         ("train", "the word `stored`, and `nothing=here`", "the word `stored`, and `nothing=here`"),
         ("compare", "`epochs` must be at least 1.", "--epochs must be at least 1."),

@@ -58,7 +58,22 @@ def test_probabilities_beside_the_predictions_are_used_with_the_names_of_nnunet(
     found = diagnose(predictions=pred, targets=true)
     assert [one.name for one in found.classes] == ["liver", "tumour"]
     assert "sizes" in found.gains
-    assert found.notes == ["Probabilities lie beside the predictions, and are used."]
+    assert found.notes[0] == "Probabilities lie beside the predictions, and are used."
+
+
+@pytest.mark.parametrize("count", [9, 10])
+def test_advice_from_few_cases_says_so(tmp_path, count):
+    pred, true, _ = write_cases(tmp_path, count=count)
+    said = [note for note in diagnose(predictions=pred, targets=true).notes if "standard error" in note]
+    told = "With 9 cases a standard error is itself a guess, and so is the advice: diagnose 10 or more before you rely on it."
+    assert said == ([told] if count == 9 else [])
+
+
+def test_how_probabilities_are_saved_is_said_in_the_words_of_each_program(tmp_path):
+    pred, true, _ = write_cases(tmp_path)
+    (note,) = [one for one in diagnose(predictions=pred, targets=true).notes if "no probabilities" in one]
+    assert "`sizewise predict --save-probabilities` writes them" in note
+    assert "`nnUNetv2_predict --save_probabilities`" in note
 
 
 def test_volumes_of_nnunet_lie_as_their_label_maps(tmp_path):
@@ -197,7 +212,7 @@ def test_one_class_and_missing_cases(tmp_path):
     with pytest.raises(BadInput, match="1 of 3 targets have no prediction: 'c1'"):
         diagnose(predictions=pred, targets=true)
     found = diagnose(predictions=pred, targets=true, probabilities=probs, cases="predicted")
-    assert found.notes == ["1 target has no prediction and is left out."]
+    assert found.notes[0] == "1 target has no prediction and is left out."
     assert found.collected.cases == ("c0", "c2")
     empty_maps(pred, true, probs)
     with pytest.raises(BadInput, match="every valid pixel is background"):

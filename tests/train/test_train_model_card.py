@@ -53,6 +53,7 @@ def test_the_interval_is_students():
     form = METRICS["dsc"].screen[1]
     assert _interval([0.5], METRICS["dsc"]) == form.format(0.5)
     assert _interval([0.0, 1.0], METRICS["dsc"]) == f"{form.format(0.5)} ({form.format(0)} to {form.format(1)})"
+    assert _interval([0.0, 1.0], METRICS["component_recall"]) == "0.5000 (0.0000 to 1.0000)"  # a share, like DSC
     assert _interval([], METRICS["dsc"]) == "–"
 
 

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from sections.contrasts import contrast
-from sections.study import EvidenceSet
-from sections.two_by_two import arm_means
+from sections.study import DECIDED, EvidenceSet
 from sections.wording import NO_VALUE, difference, on_sets, points, table
 from sizewise.report.formatted_table import Cell, Table
-from sizewise.report.means import Mean
+from sizewise.report.means import group_means
 from sizewise.report.verdict import listed
 
 LOSSES = ("CE", "DiceCE")
@@ -75,19 +74,17 @@ def decision_table(sets: tuple[EvidenceSet, ...], also: tuple[EvidenceSet, ...] 
     rows = []
     for family in (sets, also):
         for one in family:
-            means = {name: arm_means(one, metric, absolute=True) for name, (metric, _, _) in COLUMNS.items()}
-            dsc = arm_means(one)
             for loss in LOSSES:
                 found = contrast(family, f"{loss} (dice)", loss)
                 if found is None or one.title not in found.by_set:
                     continue
-                cells = [_arrow(means[name], loss, scale, digits) for name, (_, scale, digits) in COLUMNS.items()]
+                cells = [_arrow(one, loss, *column) for column in COLUMNS.values()]
                 gain = difference(found.by_set[one.title])
                 rows.append(
                     [
                         Cell(one.title),
                         Cell(loss),
-                        _arrow(dsc, loss, 100, 1),
+                        _arrow(one, loss, "dsc", 100, 1),
                         Cell(gain),
                         *cells,
                         Cell(temperatures(one, loss)),
@@ -99,11 +96,11 @@ def decision_table(sets: tuple[EvidenceSet, ...], also: tuple[EvidenceSet, ...] 
         return ["No runs have been decided yet.", ""]
     heads = ["set", "loss", "DSC (%)", "gain, points", *COLUMNS, "temperature", "decided at", "validation DSC (%)"]
     note = (
-        "argmax → decided for Dice, the same networks; means over cases, classes and seeds. The gain's 95 % interval "
-        "is of differences within runs, for new seeds and cases; ✓ and ✗: shown, corrected over the sets. The "
-        "temperature makes the probabilities of validation cases fit: above 1, the network is surer of itself than it "
-        "should be. It is decided at the temperature whose decisions score best there. Where validation cases are "
-        "harder or easier than test cases, neither fits these."
+        "argmax → decided for Dice, the same networks; means over cases, classes and the runs that were decided. The "
+        "gain's 95 % interval is of differences within runs, for new seeds and cases; ✓ and ✗: shown, corrected over "
+        "the sets. The temperature makes the probabilities of validation cases fit: above 1, the network is surer of "
+        "itself than it should be. It is decided at the temperature whose decisions score best there. Where "
+        "validation cases are harder or easier than test cases, neither fits these."
     )
     return table(Table("decision", "Decided for Dice", heads, rows, note, heads=2))
 
@@ -129,8 +126,15 @@ def _validation(one: EvidenceSet, loss: str) -> str:
     return f"{100 * sum(found) / len(found):.1f}"
 
 
-def _arrow(means: Mapping[str, Mean], loss: str, scale: float, digits: int) -> Cell:
-    before, after = means.get(loss), means.get(f"{loss} (dice)")
-    if before is None or after is None:
+def _arrow(one: EvidenceSet, loss: str, metric: str, scale: float, digits: int) -> Cell:
+    """The mean by argmax and the mean decided for Dice, of the runs that have both."""
+    part = one.scores.of(metric).known
+    keys, means, _ = group_means([part.arm, part.seed, part.class_id], np.abs(part.value))
+    keys, means, _ = group_means(keys[:2], means)
+    by_run = dict(zip(zip(*(key.tolist() for key in keys), strict=True), means.tolist(), strict=True))
+    before, after = (one.scores.arm_names.index(arm) for arm in (loss, loss + DECIDED))
+    seeds = [seed for arm, seed in by_run if arm == after and (before, seed) in by_run]
+    if not seeds:
         return Cell(NO_VALUE)
-    return Cell(f"{scale * before.mean:.{digits}f} → {scale * after.mean:.{digits}f}")
+    ends = (scale * float(np.mean([by_run[arm, seed] for seed in seeds])) for arm in (before, after))
+    return Cell(" → ".join(f"{end:.{digits}f}" for end in ends))

@@ -7,7 +7,7 @@ import numpy as np
 import run as runner
 
 from sections.contrasts import contrast
-from sections.study import MAIN, ROLES, EvidenceSet, weight_of
+from sections.study import DECIDED, MAIN, ROLES, EvidenceSet, weight_of
 from sections.wording import NO_VALUE, folded, table
 from sizewise.report.conclusions import Conclusions
 from sizewise.report.formatted_table import Cell, Table
@@ -17,7 +17,6 @@ from sizewise.report.standing import Standing
 from sizewise.report.true_sizes import true_sizes
 from sizewise.wording import counted
 
-DECIDED = " (dice)"
 DROPPED = ("size bias (points)",)  # read on the page of a study; here it would make the table too wide
 
 
@@ -69,19 +68,14 @@ def _note(one: EvidenceSet) -> str:
     fewer = [f"{', '.join(arms)}: {counted(count, 'seed')}" for count, arms in counts.items() if count != most]
     cases = len(one.dsc.cases) if one.dsc is not None else 0
     groups = len({one.groups.get(case, case) for case in one.dsc.cases}) if one.groups and one.dsc is not None else 0
+    fewer_decided = [f"{arm}: {count}" for arm, count in one.fewer_decided.items()]
+    undecided = f" ({', '.join(fewer_decided)})" if fewer_decided else ""
     return (
         f"{counted(cases, 'test case')}{f' of {groups} patients' if groups else ''}, "
-        f"{counted(most, 'seed')}{' (' + '; '.join(fewer) + ')' if fewer else ''}, ± over seeds{_undecided(one)}. λ: "
+        f"{counted(most, 'seed')}{' (' + '; '.join(fewer) + ')' if fewer else ''}, ± over seeds{undecided}. λ: "
         f"{weights or 'not chosen yet'}. ✓ shown better than CE by argmax, ✗ shown worse (each arm by itself, "
         "corrected over the sets)."
     )
-
-
-def _undecided(one: EvidenceSet) -> str:
-    """The arms whose decision not every run of their loss has."""
-    seeds = {arm: int(one.dsc.present[at].sum()) for at, arm in enumerate(one.dsc.arms)} if one.dsc is not None else {}
-    fewer = [f"{arm}: {count}" for arm, count in seeds.items() if count < seeds.get(arm.removesuffix(DECIDED), count)]
-    return f" ({', '.join(fewer)})" if fewer else ""
 
 
 def grid_table(sets: tuple[EvidenceSet, ...]) -> list[str]:

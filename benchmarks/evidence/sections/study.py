@@ -23,6 +23,7 @@ from sizewise.study.statistics.setting_scores import SettingScores, arrange
 
 ROLES = {"Dice": "DiceCE", "SizeL1": "RCE-L1", "SizeKL": "RCE-KL"}  # CE with each second term, as the page calls it
 MAIN = ("CE", "DiceCE", "JaccardCE", "RCE-L1", "RCE-KL")
+DECIDED = " (dice)"  # after the name of a loss: its networks, decided for Dice
 
 
 @dataclass(frozen=True, eq=False)  # a set is itself, so that what is computed of it can be remembered
@@ -98,6 +99,14 @@ class EvidenceSet:
     def dsc(self) -> SettingScores | None:
         """The DSC of every arm."""
         return self.arranged("dsc")
+
+    @property
+    def fewer_decided(self) -> dict[str, int]:
+        """The decided arms that lack runs of their loss, with the number of runs that they have."""
+        if self.dsc is None:
+            return {}
+        runs = {arm: int(self.dsc.present[at].sum()) for at, arm in enumerate(self.dsc.arms)}
+        return {arm: count for arm, count in runs.items() if count < runs.get(arm.removesuffix(DECIDED), count)}
 
     @cached_property
     def scores(self) -> Scores:

@@ -28,12 +28,13 @@ def trial_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
         for one in sets
         if {"DiceCE", "RCE-L1"} <= set(one.chosen) and _has_two_seeds(one, called)
     )
-    rows, verdicts = [], {}
+    rows, verdicts, where = [], {}, {}
     for arm in (*BASELINES, *runner.TRIALS):
         dsc, size = contrast(tried, arm, "DiceCE"), contrast(tried, arm, "DiceCE", metric="size_error")
         if dsc is None or size is None:
             continue
         verdicts[arm] = verdict(dsc, size)
+        where[arm] = listed([title for title, found in size.by_set.items() if not found.refused])
         beside_l1 = [
             contrast(tried, arm, "RCE-L1", metric=metric) if arm != "RCE-L1" else None
             for metric in ("dsc", "size_error")
@@ -46,7 +47,7 @@ def trial_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
     tested = [arm for arm in verdicts if arm in runner.TRIALS]
     if not tested:
         return ["There are no runs of the trials with two seeds yet.", ""]
-    kept = [arm for arm in tested if verdicts[arm] == KEPT]
+    kept = [f"{arm} (on {where[arm]})" for arm in tested if verdicts[arm] == KEPT]
     beside_dice, beside_l1 = ([f"{what} − {other}" for what in WHAT] for other in ("DiceCE", "RCE-L1"))
     heads = ["loss", "verdict", "sets", *beside_dice, "ratio", *beside_l1]
     note = (
@@ -57,7 +58,8 @@ def trial_section(sets: tuple[EvidenceSet, ...]) -> list[str]:
     )
     told = f"Of {counted(len(tested), 'trial')} {listed(kept) if kept else 'none'} met the goal"
     return [
-        f"{told}: sizes shown nearer than DiceCE's, DSC not shown lower. Here they are, whatever they did.",
+        f"{told}: sizes shown nearer than DiceCE's, DSC not shown lower. With {counted(len(tested), 'trial')} and no "
+        "correction for their number, one may do so by luck. Here they are, whatever they did.",
         "",
         *(f"- `{trial}`: {inspect.getdoc(getattr(size_terms, trial))}" for trial in tested),
         "",

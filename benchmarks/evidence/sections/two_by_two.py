@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from sections.contrasts import GAIN, contrast
-from sections.study import EvidenceSet
+from sections.study import DECIDED, EvidenceSet
 from sections.wording import difference, mean_difference, other_sets, table
 from sizewise.report.formatted_table import Cell, Table, ranked
 from sizewise.report.means import overall_means
+from sizewise.wording import counted
 
 ARMS = ("CE", "CE (dice)", "DiceCE", "DiceCE (dice)")
 # Each column of differences: what it says, the one, the other, of what.
@@ -50,9 +51,23 @@ def _scores(sets: tuple[EvidenceSet, ...], shown: tuple[EvidenceSet, ...]) -> Ta
     heads = ["DSC (%)", "CE, argmax", "CE, dice", "DiceCE, argmax", "DiceCE, dice"]
     note = (
         "Mean over cases, then classes, ± standard deviation over seeds; DiceCE has the λ of its set. Bold is the "
-        "best of four, which does not mean that the difference can be shown."
+        f"best of four, which does not mean that the difference can be shown.{_fewer(shown)}"
     )
     return Table("two-by-two", "CE and DiceCE, by argmax and decided for Dice", heads, rows, note)
+
+
+def _fewer(sets: tuple[EvidenceSet, ...]) -> str:
+    """Where a column has fewer runs than its neighbour, so that their difference is not the decision's."""
+    told = [
+        f"{one.title}, {arm}: {counted(count, 'run')} of {len(one.seeds(arm.removesuffix(DECIDED)))}"
+        for one in sets
+        for arm, count in one.fewer_decided.items()
+        if arm in ARMS
+    ]
+    why = (
+        "; a column with fewer runs is not of the same networks, and the differences below are of those that both have"
+    )
+    return f" Not every run was decided ({', '.join(told)}){why}." if told else ""
 
 
 def _row(name: str, values: Sequence[float], texts: Sequence[str]) -> list[Cell]:

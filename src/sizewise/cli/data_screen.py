@@ -188,8 +188,9 @@ def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, 
         print(f"sizewise: {errors} in '{path}'. Correct this and run it again.", file=sys.stderr)
         return
     print("All files are in order." if not warnings else f"No errors; {counted(len(_lines(warnings)), 'warning')}.")
+    again = shlex.join(["sizewise", "data", path, *as_flags(options)])
     show_next(
         shlex.join(["sizewise", "train", "--data", path, *as_flags(options)]),
         f"{shlex.join(['sizewise', 'advise', path, *as_flags(options)])}  # which loss, for regions like these",
-        *([] if written else [f"sizewise data {shlex.quote(path)} --out DIR  # the plot, and sizes.csv"]),
+        *([] if written else [f"{again} --out DIR  # the plot, and sizes.csv"]),
     )

@@ -7,6 +7,7 @@ A sentence of the library calls an argument by its name between backticks: ``Use
 import functools
 import inspect
 import re
+import shlex
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, get_args, get_type_hints
@@ -49,6 +50,11 @@ def in_flags(text: str) -> str:
     return MENTION.sub(lambda found: _flag(found, options), text) if options else text
 
 
+def _quoted(value: str) -> str:
+    """As a shell takes it: a pattern would else be matched with the names of files."""
+    return shlex.quote(value) if set(value) & set("*?[](){}|^$&;<>\\") else value
+
+
 def option_flags(command: Callable[..., Any]) -> dict[str, str]:
     """The flag of each option by the parameter's name; of a switch it ends with a space, as it takes no value.
 
@@ -74,5 +80,5 @@ def _flag(found: re.Match[str], options: dict[str, str]) -> str:
     name, value = found[1], found[2]
     flag = options.get(name) or options.get(ALIASES.get(name, ""))
     if flag is not None:
-        return flag.strip() if value is None or flag.endswith(" ") else f"{flag} {value}"
+        return flag.strip() if value is None or flag.endswith(" ") else f"{flag} {_quoted(value)}"
     return found[0]

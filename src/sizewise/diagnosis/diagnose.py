@@ -14,6 +14,9 @@ from sizewise.diagnosis.summary import summarise
 from sizewise.errors import BadInput
 from sizewise.progress import track
 from sizewise.stats.inputs import ACTIVATIONS
+from sizewise.wording import counted
+
+FEW_CASES = 10  # as a verdict of a study needs
 
 
 def diagnose(
@@ -86,6 +89,11 @@ def diagnose(
     notes = list(source.notes)
     if not source.probabilities:
         notes.append(f"Reliability, thresholds and (a) to (c) are left out: {NO_PROBABILITIES}")
+    if len(found.cases) < FEW_CASES:
+        notes.append(
+            f"With {counted(len(found.cases), 'case')} a standard error is itself a guess, and so is the advice: "
+            f"diagnose {FEW_CASES} or more before you rely on it."
+        )
     known = [one for one in classes if one.relative == one.relative]
     relative = sum(one.relative for one in known) / len(known) if known else 0.0
     return Diagnosis(

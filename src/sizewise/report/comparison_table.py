@@ -48,6 +48,8 @@ def comparison_table(
     columns = ["data", scores.what, how.difference, "95 % interval", "shown", "p (Holm)", "Wilcoxon p (Holm)"]
     columns += ["rank-biserial", "effect size", "seeds", "would show it"]
     note = (
+        "The interval, p and «shown» are about new cases and new training runs. Wilcoxon's p is about these very runs: "
+        "it may be small where other seeds would turn the difference round, so it shows nothing by itself. "
         f"Rank-biserial is from −1 to 1, positive where the {scores.what} is better; effect size is the mean "
         "difference over its standard deviation between cases. What would show it: seeds in all, or cases where more "
         "seeds cannot help, with 80 % chance, if the difference is as large as it looks; a range, since few seeds know "

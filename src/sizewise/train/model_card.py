@@ -15,7 +15,6 @@ from sizewise.wording import counted
 
 FILE = "README.md"
 LEVEL = 0.95
-RATIOS = ("dsc", "iou", "nsd")  # between 0 and 1; other scores on the card are at least 0
 FEW_CASES = 20  # below it an interval over cases says little
 
 
@@ -161,7 +160,7 @@ def _by_group(rows: Iterable[Row], metric: str, groups: Mapping[str, str]) -> li
 
 def _interval(values: Sequence[float], metric: Metric) -> str:
     """The mean and, of several values, its interval, cut off where the metric ends."""
-    form, most = metric.screen[1], 1.0 if metric.name in RATIOS else math.inf
+    form, most = metric.screen[1], metric.best if metric.better == "higher" else math.inf
     if not values:
         return "–"
     mean = sum(values) / len(values)
