@@ -39,6 +39,7 @@ def spoken(text, command):
         ("train", "the word `stored`, and `nothing=here`", "the word `stored`, and `nothing=here`"),
         ("compare", "`epochs` must be at least 1.", "--epochs must be at least 1."),
         ("compare", "Use `precision=float32`.", "Use --precision float32."),
+        ("compare", "`loss=Dicee`: there is no loss 'Dicee'", "--losses Dicee: there is no loss 'Dicee'"),
         ("evaluate", "`predictions` 'a' and `targets` 'b'", "--pred 'a' and --target 'b'"),
         ("losses", "`batch_size` is no word of this command", "`batch_size` is no word of this command"),
     ],

@@ -24,6 +24,8 @@ ALIASES = {  # what a command calls an argument of the library
     "targets": "target",
     "name": "data_name",
     "keep_on_device": "stream",
+    "loss": "losses",  # a study has several
+    "model": "models",
 }
 _running: ContextVar[dict[str, str]] = ContextVar("options of the command that runs")
 

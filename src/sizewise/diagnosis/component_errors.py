@@ -47,12 +47,18 @@ def component_errors(predicted: np.ndarray, target: np.ndarray) -> ComponentErro
 
 
 def size_words(group: int) -> str:
-    """The sizes of a group.
+    """The sizes of a group, short enough to stand below an axis: k is 1,024, M is 1,024 k.
 
-    >>> size_words(0), size_words(2), size_words(SIZES - 1)
-    ('1–3', '16–63', '1073741824+')
+    >>> size_words(0), size_words(2), size_words(5), size_words(9), size_words(SIZES - 1)
+    ('1–3', '16–63', '1k–4k', '256k–1M', '1024M+')
     """
-    return f"{4**group}–{4 ** (group + 1) - 1}" if group < SIZES - 1 else f"{4**group}+"
+    if group == SIZES - 1:
+        return f"{_short(4**group)}+"
+    return f"{_short(4**group)}–{4 ** (group + 1) - 1 if group < 5 else _short(4 ** (group + 1))}"
+
+
+def _short(pixels: int) -> str:
+    return next(f"{pixels // unit}{word}" for unit, word in ((1 << 20, "M"), (1 << 10, "k"), (1, "")) if pixels >= unit)
 
 
 def _by_size(parts: Matches) -> tuple[np.ndarray, np.ndarray]:

@@ -127,8 +127,9 @@ def component_figure(found: Collected, classes: Sequence[ClassSummary]) -> Figur
         Panel(marks[1], "invented", "predicted component (pixels)", "number invented", x_ticks=ticks),
     ]
     caption = (
-        "Connected parts of a class, by their size; pixels that touch at a corner belong together. A true one is "
-        "missed if none of its pixels was predicted, a predicted one is invented if none of its pixels is true."
+        "Connected parts of a class, by their size (k is 1,024 pixels); pixels that touch at a corner belong together. "
+        "A true one is missed if none of its pixels was predicted, a predicted one is invented if none of "
+        "its pixels is true."
     )
     columns = ("class", "pixels", "true", "missed", "predicted", "invented")
     return Figure("components", title, caption, COMPONENTS, [View("", panels)], columns, rows)
