@@ -97,6 +97,11 @@ def test_fitting_prints_the_temperature(run):
     code, again, err = run("decide", "--probabilities", "q", "--out", "o", "--fit", "q", "--fit-target", "test/masks")
     assert code == 0, err
     assert again.startswith(f"temperature {found[1]}, fitted on 2 cases of q")
+    fit = ("--fit", "q", "--fit-target", "test/masks")
+    for more in ((), fit):
+        code, _, err = run("decide", "--probabilities", "q", "--out", "o", "--background", "5", *more)
+        assert code == 2
+        assert "--background is 5, and 'q/test_a.npy' has the classes 0 to 1." in err
     code, _, err = run("decide", "--probabilities", "q", "--out", "o", "--fit", "q")
     assert code == 2
     assert err.startswith("sizewise: --fit and --fit-target belong together")

@@ -33,6 +33,8 @@ def test_probabilities_have_the_names_of_the_predictions_whatever_the_targets_ar
         path.rename(path.with_stem(f"{path.stem}_mask"))
     found = diagnose(predictions=pred, targets=true, probabilities=probs)
     assert {kind: one.gain for kind, one in found.gains.items()} == {k: one.gain for k, one in wanted.gains.items()}
+    with pytest.raises(BadInput, match=r"`background` is 7, and '.*c0.npy' has the classes 0 to 2"):
+        diagnose(predictions=pred, targets=true, probabilities=probs, background=7)
     next(probs.iterdir()).unlink()
     with pytest.raises(BadInput, match=r"has none for 1 case, such as 'c.'. Wanted a file for each prediction"):
         diagnose(predictions=pred, targets=true, probabilities=probs)

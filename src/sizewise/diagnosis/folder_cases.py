@@ -20,7 +20,7 @@ from sizewise.evaluate.matching import Pair, match_folders
 from sizewise.parallel import available_cores, map_in_processes, map_threads
 from sizewise.probability_maps.fit_folder import IGNORED, fitting_batch, matched_targets, read_target
 from sizewise.probability_maps.probability_files import ARRAYS, ProbabilityFile, find_probabilities
-from sizewise.probability_maps.read_probabilities import read_probabilities
+from sizewise.probability_maps.read_probabilities import check_background, read_probabilities
 from sizewise.wording import counted
 
 FITTED_VALUES = 1 << 21  # logits of each half that the temperature is fitted on
@@ -135,6 +135,7 @@ def _classes(work: Sequence[Job], problem: Problem) -> tuple[int, ...]:
     assert work[0].probabilities is not None
     channels = len(read_probabilities(work[0].probabilities, activation=problem.activation).values)
     if problem.activation == "softmax":
+        check_background(problem.background, channels, work[0].probabilities.path)
         return tuple(k for k in range(channels) if k != problem.background)
     if channels > 1:
         raise BadInput(

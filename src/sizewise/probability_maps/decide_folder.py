@@ -16,7 +16,7 @@ from sizewise.errors import BadInput, RunFailed
 from sizewise.outside_names import case_file
 from sizewise.probability_maps.fit_folder import fit_folder
 from sizewise.probability_maps.probability_files import find_probabilities
-from sizewise.probability_maps.read_probabilities import ProbabilityMap, read_probabilities
+from sizewise.probability_maps.read_probabilities import ProbabilityMap, check_background, read_probabilities
 from sizewise.probability_maps.region_order import merged, region_values
 from sizewise.progress import track
 from sizewise.stats.inputs import ACTIVATIONS
@@ -75,6 +75,8 @@ def decide_folder(
         given = read_probabilities(file, activation=activation)
         if not classes:
             classes = len(given.values)
+            if activation == "softmax":
+                check_background(background, classes, file.path)
             regions = region_values(probabilities, classes) if activation == "sigmoid" else ()
         if len(given.values) != classes:
             raise BadInput(

@@ -17,7 +17,7 @@ from sizewise.decisions.pixel_sample import pixel_step, thinned
 from sizewise.decisions.rule import RATIOS
 from sizewise.errors import BadInput
 from sizewise.probability_maps.probability_files import ProbabilityFile, find_probabilities
-from sizewise.probability_maps.read_probabilities import read_probabilities
+from sizewise.probability_maps.read_probabilities import check_background, read_probabilities
 from sizewise.progress import track
 from sizewise.wording import counted
 
@@ -57,6 +57,8 @@ def fit_folder(
                 "Fit each channel by itself, or give a `temperature`."
             )
         classes = 2 if activation == "sigmoid" else len(values)
+        if activation == "softmax":
+            check_background(background, classes, file.path)
         target = read_target(path, values.shape[1:], classes=classes, ignore_index=ignore_index)
         step = step or pixel_step(values.size * len(pairs))  # cases of a data set are of about one size
         batches.append(fitting_batch(values, target, activation=activation, step=step))

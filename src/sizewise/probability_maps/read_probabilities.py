@@ -57,6 +57,8 @@ def read_probabilities(file: ProbabilityFile, *, activation: str) -> Probability
 def check_values(values: np.ndarray, path: Path, *, activation: str) -> None:
     """Refuse what are no probabilities, or those of another activation."""
     low, high = float(values.min()), float(values.max())  # NaN in either where there is one
+    if np.isnan(low):
+        raise BadInput(f"'{path}' holds NaN. Wanted probabilities, from 0 to 1: predict the case again.")
     if not (low >= 0 and high <= 1 + 1e-3):
         raise BadInput(
             f"'{path}' holds values from {low:.3g} to {high:.3g}. Wanted probabilities, from 0 to 1; raw scores have "
@@ -78,6 +80,15 @@ def check_values(values: np.ndarray, path: Path, *, activation: str) -> None:
         f"{sums.max():.3g}, where a softmax's add up to 1. If they are of regions that may overlap, as in nnU-Net's "
         "region-based training, use `activation=sigmoid`: each is then decided by itself."
     )
+
+
+def check_background(background: int | None, classes: int, path: Path) -> None:
+    """Refuse a background that is no class of these probabilities, of which there are ``classes``."""
+    if background is not None and background >= classes:
+        raise BadInput(
+            f"`background` is {background}, and '{path}' has the classes 0 to {classes - 1}. Name one of them, or none "
+            "if every class is scored."
+        )
 
 
 def _adds_up(values: np.ndarray, axis: int) -> bool:
