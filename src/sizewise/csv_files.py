@@ -39,8 +39,8 @@ def read_rows(path: Path, *, what: str = "a table") -> list[list[str]]:
 def read_whole_number(cell: str, *, largest: int) -> int | None:
     """The number from 0 to ``largest`` that a cell holds in the digits 0 to 9; None where it holds something else.
 
-    >>> read_whole_number("12", largest=255), read_whole_number("²", largest=255), read_whole_number("9" * 5000, largest=9)
-    (12, None, None)
+    >>> [read_whole_number(cell, largest=255) for cell in ("12", "256", "²")]
+    [12, None, None]
     """
     if not (cell.isascii() and cell.isdigit()) or len(cell.lstrip("0")) > len(str(largest)):
         return None

@@ -26,7 +26,8 @@ def read_json(path: Path, *, hint: str = "Copy it again, or remove what it belon
         hint: what to do where it is damaged.
 
     Raises:
-        BadInput: it is not there, cannot be read, is no JSON in UTF-8, names something twice, or holds something else than an object.
+        BadInput: it is not there, cannot be read, is no JSON in UTF-8, names something twice in one object, or holds
+            something else than an object.
     """
     if not path.is_file():
         raise BadInput(f"'{path}' {'is no plain file' if path.exists() else 'does not exist'}.")

@@ -269,7 +269,8 @@ def whole_numbers(array: np.ndarray, path: Path) -> np.ndarray:
     if array.dtype.kind in "iub":
         return array.view(np.uint8) if array.dtype == bool else array
     whole = np.rint(array)
-    broken = ~((np.abs(array - whole) < 1e-3) & (np.abs(whole) < 2**31))  # scaling factors of float headers leave crumbs; NaN counts as broken
+    near = np.abs(array - whole) < 1e-3  # scaling factors of float headers leave crumbs; NaN is near nothing
+    broken = ~(near & (np.abs(whole) < 2**31))
     if broken.any():
         raise BadInput(f"'{path}' has label values that are not whole numbers: {_list_values(array[broken])}.")
     return whole.astype(np.int32)
