@@ -26,6 +26,8 @@ REFUSED = {
     "a subset that is empty": "predict RUN --data DATA --device cpu --out NEW --subset unlabelled",
     "one run twice": f"{PREDICT.replace('RUN', 'RUN RUN')} --out NEW",
     "a run that is a study": PREDICT.replace("RUN", "STUDY") + " --out NEW",
+    "predicting among the images": f"{PREDICT} --out DATA/images",
+    "predicting among the masks": f"{PREDICT} --out DATA/masks",
     "predicting into the run": f"{PREDICT} --out RUN/best.pt",
     "predicting a device": "predict RUN --data /dev/zero --device cpu --out NEW",
     "predicting from what the kernel shows": "predict RUN --data /proc/self --device cpu --out NEW",
