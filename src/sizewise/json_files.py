@@ -26,14 +26,15 @@ def read_json(path: Path, *, hint: str = "Copy it again, or remove what it belon
         hint: what to do where it is damaged.
 
     Raises:
-        BadInput: it is not there, cannot be read, is no JSON in UTF-8, or holds something else than an object.
+        BadInput: it is not there, cannot be read, is no JSON in UTF-8, names something twice in one object, or holds
+            something else than an object.
     """
     if not path.is_file():
         raise BadInput(f"'{path}' {'is no plain file' if path.exists() else 'does not exist'}.")
     try:
         size, content = path.stat().st_size, None
         if size <= LARGEST_BYTES:
-            content = json.loads(path.read_bytes().decode("utf-8-sig"))
+            content = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=_without_repeats)
     except OSError as error:
         raise BadInput(f"'{path}' can't be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:  # JSON's and Unicode's errors are ValueErrors
@@ -60,6 +61,16 @@ def check_kinds(values: Mapping[str, Any], kinds: Mapping[str, Any], path: Path)
             wanted = " or ".join(_named(one) for one in several)
             got = f"got {value!r:.80}" if name in values else "and it is missing"
             raise BadInput(f"'{path}': {name} must be {wanted}, {got}. The file is damaged, or was edited.")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object, if each of its names is there once: of two values, which one is meant?"""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r:.80} is named twice in one object")
+    return content
 
 
 def _fits(value: Any, kind: type) -> bool:

@@ -17,6 +17,7 @@ from sizewise.progress import track
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+LARGEST_JOBS = 512  # processes at once: more cores than that are several machines
 
 
 def available_cores() -> int:

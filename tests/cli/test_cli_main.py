@@ -171,3 +171,22 @@ def test_the_package_is_a_program_too():
     done = subprocess.run([sys.executable, "-m", "sizewise", "--version"], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0
     assert done.stdout.startswith("sizewise ")
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "said"),
+    [
+        ("{program} losses >&-", 0, ""),
+        ("{program} losses 2>&-", 0, "RCE"),
+        ("{program} losses <&-", 0, "RCE"),
+        ("PYTHONOPTIMIZE=2 {program} losses", 2, "sizewise: without docstrings there are no options"),
+        ("mkdir gone; cd gone; rmdir ../gone; {program} losses", 2, "sizewise: the folder that this was started in"),
+        ("MPLBACKEND=nonsense {program} data synthetic --out new", 0, "Next: "),
+    ],
+)
+def test_odd_surroundings(shell, code, said, tmp_path):
+    words = shell.format(program=f"{sys.executable} -m sizewise")
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, cwd=tmp_path, timeout=600)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr

@@ -121,6 +121,7 @@ def test_volumes_take_one_window(tmp_path):
         ({"format": "onyx"}, "`format` must be one of 'onnx', 'torch-export', got 'onyx'. Did you mean 'onnx'"),
         ({"decide": "size"}, "`decide` must be one of 'argmax', 'dice', 'iou', got 'size'"),
         ({"shape": (8,)}, "`shape` must be 2 numbers"),
+        ({"format": "torch-export"}, r"`out` must end with .pt2 for torch-export, which readers go by, got 'a.onnx'"),
     ],
 )
 def test_what_cannot_be_exported(run, tmp_path, options, said):

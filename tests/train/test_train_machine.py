@@ -9,7 +9,7 @@ import torch
 
 from sizewise.errors import BadInput
 from sizewise.train.config import RunConfig, Runtime
-from sizewise.train.machine import ending_together, free_threads, make_fabric, settle_precision
+from sizewise.train.machine import cpu_threads, ending_together, free_threads, make_fabric, settle_precision
 
 CONFIG = RunConfig(data="synthetic")
 CPU = Runtime(accelerator="cpu")
@@ -80,6 +80,15 @@ def test_threads_are_the_cores_that_others_leave_free(monkeypatch, load, threads
     assert free_threads() == 4
 
 
-def test_a_number_of_threads_is_no_less_than_none():
-    with pytest.raises(BadInput, match="`threads` must be at least 0, got -1"):
-        make_fabric(RunConfig(data="synthetic"), Runtime(accelerator="cpu", threads=-1))
+@pytest.mark.parametrize("threads", [-1, 100_000_000])
+def test_a_number_of_threads_that_no_machine_has(threads):
+    with pytest.raises(BadInput, match=f"`threads` must be from 0 to 1024, got {threads}"):
+        make_fabric(RunConfig(data="synthetic"), Runtime(accelerator="cpu", threads=threads))
+    with pytest.raises(BadInput, match="`threads` must be"), cpu_threads(threads):
+        pass
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan")])
+def test_seconds_between_saves(seconds):
+    with pytest.raises(BadInput, match=f"`save_seconds` must be at least 0, got {seconds:g}"):
+        make_fabric(RunConfig(data="synthetic"), Runtime(accelerator="cpu", save_seconds=seconds))

@@ -1,13 +1,14 @@
 """A table of region sizes: how much of each case each scored class covers, and in how many pieces."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sizewise.csv_files import read_rows
 from sizewise.errors import BadInput
 from sizewise.files import expanded
 
@@ -91,18 +92,13 @@ def _numbers(sizes: Any) -> np.ndarray:
 
 
 def _from_csv(path: Path, background: int | None) -> np.ndarray:
+    columns, *rows = read_rows(path, what=WANTED) or [[]]
+    if missing := [name for name in CSV_COLUMNS if name not in columns]:
+        raise BadInput(f"'{path}' has no column {', '.join(missing)}. Wanted {WANTED}.")
+    lines = [dict(zip_longest(columns, row[: len(columns)], fillvalue="")) for row in rows]
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = csv.DictReader(file)
-            missing = [name for name in CSV_COLUMNS if name not in (lines.fieldnames or ())]
-            if missing:
-                raise BadInput(f"'{path}' has no column {', '.join(missing)}. Wanted {WANTED}.")
-            found = [
-                (line["case"], int(line["class"]), float(line["proportion"])) for line in lines if line["proportion"]
-            ]
-    except (OSError, ValueError, TypeError, csv.Error) as error:
-        if isinstance(error, BadInput):
-            raise
+        found = [(line["case"], int(line["class"]), float(line["proportion"])) for line in lines if line["proportion"]]
+    except ValueError as error:
         raise BadInput(f"'{path}' cannot be read as {WANTED}: {error}.") from error
     classes = sorted({label for _, label, _ in found} - {background})
     cases = list(dict.fromkeys(case for case, _, _ in found))

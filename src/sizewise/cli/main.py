@@ -8,6 +8,7 @@ import sys
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 some runs failed, 2 wrong use or bad input, 130 interrupted."""
+    _settle_surroundings()
     try:
         from sizewise.cli.lost_interrupts import lost_interrupts_come_again
 
@@ -64,6 +65,24 @@ def sentence(error: BaseException) -> str:
         errno.ENAMETOOLONG: "name a shorter path",
     }.get(error.errno or 0, "repeat the command")
     return f"{where}{error.strerror or error}. Nothing that was saved before is lost; {what_to_do}."
+
+
+def _settle_surroundings() -> None:
+    """What a shell or a batch system may have done to this process, and nobody meant for it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as by >&-: what is printed goes nowhere
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 open until the end
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files; a backend for screens may not be there
+    wrong = ""
+    if sys.flags.optimize > 1:
+        wrong = "without docstrings there are no options. Unset PYTHONOPTIMIZE, and leave -OO out."
+    try:
+        os.getcwd()
+    except OSError:
+        wrong = "the folder that this was started in is gone. Change to another."
+    if wrong:
+        print(f"sizewise: {wrong}", file=sys.stderr)
+        sys.exit(2)
 
 
 def _refuse_odd_words() -> None:

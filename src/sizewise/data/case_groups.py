@@ -1,11 +1,12 @@
 """Which cases belong together, such as the frames of a patient: what the user says, as a pattern or as a table."""
 
-import csv
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from sizewise.csv_files import read_rows
 from sizewise.errors import BadInput
+from sizewise.files import expanded
 from sizewise.wording import counted
 
 _NAMED = 3
@@ -62,7 +63,10 @@ def read_case_groups(path: Path, cases: Collection[str]) -> dict[str, str]:
     ...     read_case_groups(Path(file.name), ["slice_1", "slice_2"])
     {'slice_1': 'anna', 'slice_2': 'anna'}
     """
-    found = {case: group for case, group in read_pairs(path, name="groups", second="group") if case in cases and group}
+    found: dict[str, str] = {}
+    for case, group in read_pairs(path, name="groups", second="group"):
+        if case in cases and group and found.setdefault(case, group) != group:
+            raise BadInput(f"`groups`: '{path}' puts {case} into {found[case]} and into {group}. A case has one group.")
     if missing := sorted(set(cases) - set(found)):
         raise BadInput(
             f"`groups`: '{path}' has no group for {_some(missing)}. Cases are named as the label maps, without the "
@@ -73,15 +77,12 @@ def read_case_groups(path: Path, cases: Collection[str]) -> dict[str, str]:
 
 def read_pairs(path: Path, *, name: str, second: str) -> list[tuple[str, str]]:
     """The lines of a CSV with two cells each, a case and its ``second``; ``name`` is the argument that gave it."""
+    if not expanded(path).exists():
+        raise BadInput(f"`{name}`: there is no file '{path}'. Wanted a CSV with the columns case and {second}.")
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(map(str.strip, row))]
-    except FileNotFoundError as error:
-        raise BadInput(
-            f"`{name}`: there is no file '{path}'. Wanted a CSV with the columns case and {second}."
-        ) from error
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"`{name}`: cannot read '{path}': {error}.") from error
+        rows = read_rows(path, what=f"a CSV with the columns case and {second}")
+    except BadInput as error:
+        raise BadInput(f"`{name}`: {error}") from error
     for number, row in enumerate(rows, start=1):
         if len(row) != 2:
             raise BadInput(

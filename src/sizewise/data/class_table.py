@@ -1,9 +1,9 @@
 """The table that says which mask value or colour is which class: ``classes.csv``."""
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
+from sizewise.csv_files import read_rows, read_whole_number
 from sizewise.errors import BadInput
 
 FILE_NAMES = ("classes.csv", "class_dict.csv")  # the second is how CamVid and DeepGlobe are passed around
@@ -66,26 +66,23 @@ def read_class_table(path: Path) -> ClassTable:
 
 
 def _read_rows(path: Path) -> tuple[list[dict[str, str]], list[str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"'{path}' cannot be read as a table of classes: {error}.") from error
-    lines = [
-        line for line in csv.reader(text.splitlines(), skipinitialspace=True) if any(cell.strip() for cell in line)
-    ]
+    lines = read_rows(path, what="a table of classes")
     if not lines:
         return [], []
-    columns = [cell.strip().lower() for cell in lines[0]]
+    columns = [cell.lower() for cell in lines[0]]
+    if len(set(columns)) < len(columns):
+        raise BadInput(f"'{path}' has one column twice: {','.join(columns):.200}.")
     for line in lines[1:]:
         if len(line) < len(columns):
             raise BadInput(f"'{path}' has the columns {','.join(columns)}, but a row is {','.join(line)}.")
-    return [dict(zip(columns, (cell.strip() for cell in line), strict=False)) for line in lines[1:]], columns
+    return [dict(zip(columns, line, strict=False)) for line in lines[1:]], columns
 
 
 def _number(text: str, path: Path, largest: int) -> int:
-    if not text.isdecimal() or int(text) > largest:
-        raise BadInput(f"'{path}' must give whole numbers from 0 to {largest}, got '{text}'.")
-    return int(text)
+    number = read_whole_number(text, largest=largest)
+    if number is None:
+        raise BadInput(f"'{path}' must give whole numbers from 0 to {largest}, got '{text:.80}'.")
+    return number
 
 
 def _numbered(names: list[str], values: list[int], colours: list[int], path: Path) -> ClassTable:

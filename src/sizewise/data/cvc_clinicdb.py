@@ -20,10 +20,11 @@ stays on one side of the split (80 / 10 / 10 as in the paper, counted in frames)
 The data set's notes say which of the three it was.
 """
 
-import csv
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
+from sizewise.csv_files import read_rows
 from sizewise.data.dataset import Case, Dataset
 from sizewise.data.frame_groups import alike_frames, group_frames, natural_key
 from sizewise.data.label_rule import LabelRule
@@ -115,11 +116,8 @@ def _joined(runs: list[int], images: list[Path]) -> list[int]:
 
 
 def _from_metadata(cases: tuple[Case, ...], table: Path) -> list[int]:
-    try:
-        rows = list(csv.DictReader(table.read_text(encoding="utf-8-sig").splitlines(), skipinitialspace=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{NAME}: '{table}' cannot be read: {error}.") from error
-    columns = list(rows[0]) if rows else []
+    columns, *lines = read_rows(table, what="a table of frames") or [[]]
+    rows = [dict(zip_longest(columns, line[: len(columns)], fillvalue="")) for line in lines]
     named_by = [column for column in columns if column == "frame_id" or column.endswith("_image_path")]
     if "sequence_id" not in columns or not named_by:
         raise BadInput(

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from sizewise.csv_files import read_whole_number
 from sizewise.data.dataset import Case, Subset
 from sizewise.data.file_names import NIFTI_ENDINGS
 from sizewise.data.volumes import count_spatial_dims
@@ -60,7 +61,7 @@ def words_by_channel(table: Any) -> tuple[str, ...]:
     """``{"0": "FLAIR", "1": "T1w"}`` as words by channel; CT is spelled ``CT``; empty where there is no table."""
     if not isinstance(table, dict):
         return ()
-    words = (str(table[key]) for key in sorted(table, key=lambda key: int(key) if str(key).isdigit() else 0))
+    words = (str(table[key]) for key in sorted(table, key=lambda key: read_whole_number(key, largest=9999) or 0))
     return tuple("CT" if word.upper() == "CT" else word for word in words)
 
 

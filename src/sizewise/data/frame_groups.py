@@ -28,7 +28,7 @@ def natural_key(path: Path) -> tuple[tuple[int, int | str], ...]:
     ['2.png', '10.png']
     """
     parts = re.split(r"(\d+)", path.stem)
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts)
+    return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in parts)
 
 
 def alike_frames(paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:

@@ -125,6 +125,8 @@ def find_files(root: Path) -> FoundFiles:
 
 
 def _walk(folder: Path, parts: tuple[str, ...]) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    if folder.is_symlink() and folder.absolute().parent.resolve().is_relative_to(folder.resolve()):
+        raise BadInput(f"'{folder}' is a link to a folder that it lies in: each file would be found again. Remove it.")
     for entry in sorted(folder.iterdir()):
         if entry.name.startswith((".", "__MACOSX")):
             continue

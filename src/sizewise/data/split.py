@@ -196,7 +196,7 @@ def _check_both(dataset: Dataset, train: list[Case], test: list[Case]) -> None:
         what = f"the {len(train)} labelled cases are all there is"
     raise BadInput(
         f"{dataset.name}: no case is left to score: {what}. At least two (of different groups) are needed: one to "
-        "train on, one to score."
+        "train on, one to score. A `split` has to give some to test."
     )
 
 

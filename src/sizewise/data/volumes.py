@@ -1,5 +1,6 @@
 """NIfTI volumes: decoded with their spacing, checked against their label maps, written back in the same geometry."""
 
+import errno
 import gzip
 import struct
 import zlib
@@ -21,6 +22,7 @@ from sizewise.outside_names import case_file
 
 FARTHEST_MM = 1e6  # between neighbours
 _UNKNOWN = -32768  # no class has this id
+_PART = 1 << 24  # bytes
 _AS_STORED = np.array([[0, 1], [1, 1], [2, 1]])  # every axis stays, none is flipped
 
 # What a truncated, garbled or mislabelled file makes nibabel and zlib raise (BadGzipFile is an OSError).
@@ -39,6 +41,8 @@ def read_volume(path: Path) -> tuple[np.ndarray, tuple[float, ...], np.ndarray]:
     try:
         array = _decoded(image, path)
     except _UNREADABLE as error:
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+            raise BadInput(f"'{path}' has the shape {image.shape}, which does not fit into memory. Crop it.") from error
         raise BadInput(
             f"'{path}' is truncated or damaged: {_first_line(error)} Copy or download this file again."
         ) from error
@@ -58,7 +62,7 @@ def _decoded(image: Any, path: Path) -> np.ndarray:
     header = image.header
     wanted = int(image.dataobj.offset) + prod(map(int, image.shape)) * int(header.get_data_dtype().itemsize)
     if path.name.lower().endswith(".gz"):
-        whole = gzip.decompress(path.read_bytes())
+        whole = _unpacked(path, wanted)
         if len(whole) < wanted:
             raise EOFError(f"its header promises {wanted} bytes, and it has {len(whole)}")
         image = type(image).from_bytes(whole)
@@ -67,18 +71,31 @@ def _decoded(image: Any, path: Path) -> np.ndarray:
     return np.asanyarray(image.dataobj)
 
 
+def _unpacked(path: Path, wanted: int) -> bytes:
+    """The first ``wanted`` bytes. What comes after them is read too, for the checksum, and not kept."""
+    with gzip.open(path) as file:
+        whole = bytearray()
+        while len(whole) < wanted and (part := file.read(min(_PART, wanted - len(whole)))):
+            whole += part  # a header may promise what no memory holds: as much is asked for as there is
+        while file.read(_PART):
+            pass
+    return bytes(whole)
+
+
 def open_volume(path: Path) -> Any:
     """The file's header; its values are not read yet."""
     if not path.is_file():
-        raise BadInput(f"'{path}' does not exist. Complete the data set, or take the case off its list.")
+        what = "is a folder, a pipe or a device, and no file" if path.exists() else "does not exist"
+        raise BadInput(f"'{path}' {what}. Complete the data set, or take the case off its list.")
     if not path.name.lower().endswith(NIFTI_ENDINGS):
         raise BadInput(f"'{path}' is not a NIfTI file. Wanted a name that ends with .nii.gz or .nii.")
     try:
         image: Any = nib.load(path)
         if min(image.shape, default=0) < 1:
             raise HeaderDataError(f"its header says that it has the shape {image.shape}")
-        if max(map(float, image.header.get_zooms()[:3]), default=1.0) > FARTHEST_MM:
-            raise HeaderDataError(f"its header says that its voxels are {image.header.get_zooms()[:3]} mm apart")
+        zooms = tuple(map(float, image.header.get_zooms()[:3]))
+        if max(zooms, default=1.0) > FARTHEST_MM:
+            raise HeaderDataError(f"its header says that its voxels are {zooms} mm apart")
         return image
     except PermissionError as error:
         raise BadInput(f"'{path}' may not be read: permission denied.") from error
@@ -252,7 +269,8 @@ def whole_numbers(array: np.ndarray, path: Path) -> np.ndarray:
     if array.dtype.kind in "iub":
         return array.view(np.uint8) if array.dtype == bool else array
     whole = np.rint(array)
-    broken = ~(np.abs(array - whole) < 1e-3)  # scaling factors of float headers leave crumbs; NaN counts as broken
+    near = np.abs(array - whole) < 1e-3  # scaling factors of float headers leave crumbs; NaN is near nothing
+    broken = ~(near & (np.abs(whole) < 2**31))
     if broken.any():
         raise BadInput(f"'{path}' has label values that are not whole numbers: {_list_values(array[broken])}.")
     return whole.astype(np.int32)

@@ -16,7 +16,7 @@ from sizewise.evaluate.matching import Pair, match_folders
 from sizewise.metrics.case import RegionScore, score_case, true_negative
 from sizewise.metrics.cases_csv import Row, score_rows
 from sizewise.metrics.registry import LengthUnit
-from sizewise.parallel import available_cores, map_in_processes
+from sizewise.parallel import LARGEST_JOBS, available_cores, map_in_processes
 from sizewise.progress import track
 
 
@@ -106,8 +106,8 @@ def evaluate_folders(
         BadInput: whatever is wrong with files or settings, with the file's name.
     """
     settings = _checked_settings(nsd_tolerance, classes, ignore_index, spacing, background, regions)
-    if jobs is not None and jobs < 1:
-        raise BadInput(f"`jobs` must be at least 1, got {jobs}.")
+    if jobs is not None and not 1 <= jobs <= LARGEST_JOBS:
+        raise BadInput(f"`jobs` must be from 1 to {LARGEST_JOBS}, got {jobs}.")
     pairs, unmatched, left_out = match_folders(predictions, targets, cases=cases)
     pairs = [pair for pair in pairs if names is None or pair.name in names]
     if settings.spacing != (1.0, 1.0) and (volume := next((p.target for p in pairs if is_volume(p.target)), None)):

@@ -106,6 +106,10 @@ def _array(path: Path) -> np.ndarray:
             return found[KEY]
     except BadInput:
         raise
+    except (MemoryError, OverflowError) as error:
+        raise BadInput(
+            f"'{path}' does not fit into memory, by what its header says. Copy it again, or crop the case."
+        ) from error
     except _UNREADABLE as error:
         raise BadInput(f"'{path}' cannot be read: {error}. Copy it again, or predict the case again.") from error
 

@@ -118,6 +118,8 @@ def export_run(
         log: takes lines for the screen.
     """
     _check_words(format, decide)
+    if out.suffix != FORMATS[format]:
+        raise BadInput(f"`out` must end with {FORMATS[format]} for {format}, which readers go by, got '{out.name}'.")
     check_decision(decide, temperature)
     members = read_members([run])
     (member,) = members

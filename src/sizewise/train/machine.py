@@ -15,6 +15,8 @@ from sizewise.errors import BadInput
 from sizewise.parallel import available_cores
 from sizewise.train.config import RunConfig, Runtime
 
+LARGEST_THREADS = 1024  # beyond, OpenMP ends the program
+
 
 def settle_precision(config: RunConfig, runtime: Runtime) -> RunConfig:
     """The settings with "auto" replaced by what the device has.
@@ -65,6 +67,7 @@ def cpu_threads(threads: int) -> Iterator[None]:
     ...     torch.get_num_threads()
     1
     """
+    check_threads(threads)
     before = torch.get_num_threads()
     if threads:
         torch.set_num_threads(threads)
@@ -72,6 +75,12 @@ def cpu_threads(threads: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def check_threads(threads: int) -> None:
+    """Refuse a number that torch would not take, or would end the program at."""
+    if not 0 <= threads <= LARGEST_THREADS:
+        raise BadInput(f"`threads` must be from 0 to {LARGEST_THREADS}, got {threads}.")
 
 
 def free_threads() -> int:
@@ -118,8 +127,9 @@ def _as_launched(runtime: Runtime) -> Runtime:
 
 
 def _check(config: RunConfig, runtime: Runtime, accelerator: str) -> None:
-    if runtime.threads < 0:
-        raise BadInput(f"`threads` must be at least 0, got {runtime.threads}.")
+    check_threads(runtime.threads)
+    if not runtime.save_seconds >= 0:  # also where it is no number
+        raise BadInput(f"`save_seconds` must be at least 0, got {runtime.save_seconds:g}.")
     if runtime.compile not in ("auto", "on", "off"):
         raise BadInput(f"`compile` must be auto, on or off, got {runtime.compile!r}.")
     if runtime.compile == "on" and runtime.devices * runtime.nodes > 1:

@@ -98,6 +98,7 @@ def predict_folder(
         raise BadInput(f"`out` {out} is a run folder, whose cases.csv holds the run's own scores. Name another folder.")
     task = make_task(config, dataset, Split((), (), ()))
     network, fabric = load_predictor(members, task, device=device, flips=flips, overlap=overlap)
+    _refuse_data_folder(out, cases)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -149,6 +150,14 @@ def predict_folder(
     of = f" ({counted(count_groups(known, known), 'group')})" if known else ""
     log(f"{counted(len(files), 'label map')}{of} of {', '.join(task.foreground)}{how}{beside} → {out}")
     return files
+
+
+def _refuse_data_folder(out: Path, cases: Sequence[Case]) -> None:
+    """Label maps are called as their cases are: among the images or the true label maps they would replace them."""
+    given = [file for case in cases for file in (*case.images, *case.target) if file is not None]
+    for folder in {file.parent for file in given}:
+        if folder.resolve() == out.resolve():
+            raise BadInput(f"`out` {out} holds the data's own files, which would be replaced. Name another folder.")
 
 
 def _columns(members: Sequence[Member], task: Task, decide: str) -> RunColumns:

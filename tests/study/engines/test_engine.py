@@ -40,7 +40,7 @@ def test_a_study_knows_no_engines_options():
         (("--engine", "ray", "--jobs", "2"), "the engine ray does not take --jobs; it takes --address."),
         (("--engine", "lsf"), "--engine must be one of local, ray, slurm, got 'lsf'."),
         (("--engine", "slurm", "--slurm", "partition"), "--slurm must be options as partition=gpu,time=240"),
-        (("--jobs", "none"), "--jobs must be auto or a number of at least 1, got none."),
+        (("--jobs", "none"), "--jobs must be auto or a number from 1 to 512, got none."),
     ],
 )
 def test_options_that_an_engine_has_not_are_refused(tmp_path, words, said):

@@ -66,9 +66,9 @@ def test_memory_that_a_starting_process_will_take_is_not_free():
     assert not fits(Memory(free=70 * GIB, total=140 * GIB, one=50 * GIB), workers=1)  # somebody else is there too
 
 
-@pytest.mark.parametrize("word", ["0", "-1", "two", "", "1.5"])
+@pytest.mark.parametrize("word", ["0", "-1", "two", "", "1.5", "513", "²", "9" * 5000])
 def test_other_words_are_refused(word):
-    with pytest.raises(BadInput, match=r"`jobs` must be auto or a number of at least 1, got"):
+    with pytest.raises(BadInput, match=r"`jobs` must be auto or a number from 1 to 512, got"):
         parse_jobs(word)
 
 

@@ -8,7 +8,9 @@ nothing. So another process starts when its memory is sure to fit, and when what
 from dataclasses import dataclass
 from typing import Literal
 
+from sizewise.csv_files import read_whole_number
 from sizewise.errors import BadInput
+from sizewise.parallel import LARGEST_JOBS
 
 Jobs = int | Literal["auto"]
 
@@ -59,9 +61,10 @@ def parse_jobs(jobs: int | str) -> Jobs:
     text = str(jobs).strip().lower()
     if text == "auto":
         return "auto"
-    if not text.isdecimal() or int(text) < 1:
-        raise BadInput(f"`jobs` must be auto or a number of at least 1, got {jobs}.")
-    return int(text)
+    number = read_whole_number(text, largest=LARGEST_JOBS)
+    if not number:
+        raise BadInput(f"`jobs` must be auto or a number from 1 to {LARGEST_JOBS}, got {text:.80}.")
+    return number
 
 
 def gpu_for_another(moment: Moment) -> int | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sizewise.csv_files import read_whole_number
 from sizewise.errors import BadInput, RunFailed, import_extra
 from sizewise.study.engines.engine import StudyWork
 
@@ -165,7 +166,7 @@ def parse_options(text: str) -> dict[str, str]:
             raise BadInput(f"`slurm` must be options as partition=gpu,time=240, got {word!r}.")
         options[name.strip().lstrip("-").replace("_", "-")] = value.strip()
     for name in ("time", "cpus-per-task"):
-        if name in options and not (options[name].isdecimal() and int(options[name])):
+        if name in options and not read_whole_number(options[name], largest=10**9):
             unit = " of minutes" if name == "time" else ""
-            raise BadInput(f"`slurm`: {name} must be a whole number{unit} above 0, got {options[name]!r}.")
+            raise BadInput(f"`slurm`: {name} must be a whole number{unit} above 0, got {options[name]!r:.80}.")
     return options
