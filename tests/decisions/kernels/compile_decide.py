@@ -55,6 +55,8 @@ def accept_forms() -> None:
     for form, (aim, turns), options in cases:
         decision, pointers = prepared(*form, **options)
         begin = 1 if aim is NOTHING_SHIFTED else 0
+        if begin == 0 and turns > 1 and decision.apart:
+            begin, turns = 1, turns - 1
         launch = decision._launch(aim, False, aim is DICE or aim is IOU, form[0] % 2 == 0, begin, begin + turns)
         accepted(launch, pointers)
         print("form", decision.shape.chunk, decision.shape.vector, form[1])
@@ -65,8 +67,14 @@ def main() -> None:
         accept_forms()
         return
     decision, pointers = prepared(int(sys.argv[1]))
-    for name, aim, turns in (("dice", DICE, 10), ("dice", DICE, 1), ("size", SIZE, 31), ("first", NOTHING, 1)):
-        print(name, binary_size(decision._launch(aim, False, aim is DICE, True, 0, turns), pointers))
+    first = 1 if decision.apart else 0
+    for name, aim, begin, end in (
+        ("dice", DICE, first, 10),
+        ("turn-0", DICE, 0, 1),
+        ("size", SIZE, first, 31),
+        ("argmax", NOTHING, 0, 1),
+    ):
+        print(name, binary_size(decision._launch(aim, False, aim is DICE, True, begin, end), pointers))
 
 
 if __name__ == "__main__":

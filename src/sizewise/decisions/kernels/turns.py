@@ -3,7 +3,7 @@
 Each program walks over its tiles of one row, turn after turn. What it adds up goes to integers, so that the order in
 which programs come does not matter; the last one of a row of the scope improves the rule, and the others wait for that.
 This takes programs that all run at the same time, so it is launched as a cooperative grid. Where that cannot be, each
-turn is a launch of its own, and nobody waits.
+turn is a launch of its own, and nobody waits. With many classes turn 0 always is: two kernels compile sooner than one.
 """
 
 # mypy: ignore-errors
@@ -236,7 +236,7 @@ def decide_tiles(
         live = turn < end
         while live:
             if WAITS:
-                wait_for(done, turn)
+                wait_for(done, tl.where(turn > begin, turn, 0))  # what a launch begins with is there
             going = tl.load(numbers + GOING, cache_modifier=".cg") > 0
             ended = tl.load(numbers + ENDED, cache_modifier=".cg")
             written = tl.load(numbers + WRITTEN, cache_modifier=".cg") > 0
