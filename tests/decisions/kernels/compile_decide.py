@@ -1,6 +1,7 @@
 """Compile the kernel of a decision for a GPU that need not be here; run by test_decide_compiling.
 
 python compile_decide.py CLASSES   down to machine code; prints the size of each binary
+python compile_decide.py size      of the code for 19 classes, as far as its first stage: lines, and accesses to tensors
 python compile_decide.py forms     what each shape of tile and dtype says in Triton, as far as its first stage
 """
 
@@ -8,7 +9,7 @@ import sys
 from itertools import product
 
 import torch
-from binary_size import accepted, binary_size
+from binary_size import accepted, binary_size, code_size
 
 from sizewise.decisions.kernels.aims import DICE, IOU, NOTHING, NOTHING_SHIFTED, SIZE
 from sizewise.decisions.kernels.launches import KernelDecision, decision_shape
@@ -65,6 +66,11 @@ def accept_forms() -> None:
 def main() -> None:
     if sys.argv[1] == "forms":
         accept_forms()
+        return
+    if sys.argv[1] == "size":
+        decision, pointers = prepared(19)
+        for name, aim, begin, end in (("turn-0", DICE, 0, 1), ("dice", DICE, 1, 10), ("size", SIZE, 1, 31)):
+            print(name, *code_size(decision._launch(aim, False, aim is DICE, True, begin, end), pointers))
         return
     decision, pointers = prepared(int(sys.argv[1]))
     first = 1 if decision.apart else 0
