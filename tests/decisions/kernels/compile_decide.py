@@ -1,6 +1,7 @@
 """Compile the kernel of a decision for a GPU that need not be here; run by test_decide_compiling.
 
 python compile_decide.py CLASSES   down to machine code; prints the size of each binary
+python compile_decide.py size      of the code for 19 classes, as far as its first stage: lines, and accesses to tensors
 python compile_decide.py forms     what each shape of tile and dtype says in Triton, as far as its first stage
 """
 
@@ -8,7 +9,7 @@ import sys
 from itertools import product
 
 import torch
-from binary_size import accepted, binary_size
+from binary_size import accepted, binary_size, code_size
 
 from sizewise.decisions.kernels.aims import DICE, IOU, NOTHING, NOTHING_SHIFTED, SIZE
 from sizewise.decisions.kernels.launches import KernelDecision, decision_shape
@@ -55,6 +56,8 @@ def accept_forms() -> None:
     for form, (aim, turns), options in cases:
         decision, pointers = prepared(*form, **options)
         begin = 1 if aim is NOTHING_SHIFTED else 0
+        if begin == 0 and turns > 1 and decision.apart:
+            begin, turns = 1, turns - 1
         launch = decision._launch(aim, False, aim is DICE or aim is IOU, form[0] % 2 == 0, begin, begin + turns)
         accepted(launch, pointers)
         print("form", decision.shape.chunk, decision.shape.vector, form[1])
@@ -64,9 +67,20 @@ def main() -> None:
     if sys.argv[1] == "forms":
         accept_forms()
         return
+    if sys.argv[1] == "size":
+        decision, pointers = prepared(19)
+        for name, aim, begin, end in (("turn-0", DICE, 0, 1), ("dice", DICE, 1, 10), ("size", SIZE, 1, 31)):
+            print(name, *code_size(decision._launch(aim, False, aim is DICE, True, begin, end), pointers))
+        return
     decision, pointers = prepared(int(sys.argv[1]))
-    for name, aim, turns in (("dice", DICE, 10), ("dice", DICE, 1), ("size", SIZE, 31), ("first", NOTHING, 1)):
-        print(name, binary_size(decision._launch(aim, False, aim is DICE, True, 0, turns), pointers))
+    first = 1 if decision.apart else 0
+    for name, aim, begin, end in (
+        ("dice", DICE, first, 10),
+        ("turn-0", DICE, 0, 1),
+        ("size", SIZE, first, 31),
+        ("argmax", NOTHING, 0, 1),
+    ):
+        print(name, binary_size(decision._launch(aim, False, aim is DICE, True, begin, end), pointers))
 
 
 if __name__ == "__main__":

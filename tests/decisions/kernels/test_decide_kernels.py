@@ -167,10 +167,11 @@ def test_sums_as_integers_are_those_of_the_streaming_passes(monkeypatch):
             torch.testing.assert_close(getattr(found[0], field), getattr(found[1], field), rtol=1e-6, atol=1e-6)
 
 
-def test_where_programs_cannot_all_run_at_once_each_turn_is_a_launch(kernels, monkeypatch):
+@pytest.mark.parametrize("classes", [3, 11])
+def test_where_programs_cannot_all_run_at_once_each_turn_is_a_launch(classes, kernels, monkeypatch):
     from sizewise.decisions.kernels import launches
 
-    logits = 2 * torch.randn(2, 3, 6, 7, generator=torch.Generator().manual_seed(5))
+    logits = 2 * torch.randn(2, classes, 6, 7, generator=torch.Generator().manual_seed(5))
     asked = []
 
     def refuse(self, *tensors, stream=None):
@@ -186,6 +187,30 @@ def test_where_programs_cannot_all_run_at_once_each_turn_is_a_launch(kernels, mo
     found, wanted = kernels(logits)
     assert torch.equal(found, wanted)
     assert asked[0]["launch_cooperative_grid"]
+
+
+@pytest.mark.parametrize(("classes", "begins"), [(8, [0]), (9, [0, 1]), (35, [0])])
+@pytest.mark.parametrize("metric", ["dice", "size"])
+def test_all_turns_are_one_launch_or_two(classes, begins, metric, kernels, monkeypatch):
+    """With many unrolled classes turn 0 has a launch of its own; the next one finds what it left, and waits for none."""
+    from sizewise.decisions.kernels import launches
+
+    launched = []
+
+    def launch(self, *tensors, stream=None):
+        launched.append((self.numbers[-2], self.constants["WAITS"], self.constants["PHASES"]))
+        self.options.pop("launch_cooperative_grid", None)  # one program a row, in the interpreter
+        return original(self, *tensors, stream=stream)
+
+    original = launches.Launch.__call__
+    monkeypatch.setattr(launches.Launch, "__call__", launch)
+    monkeypatch.setattr(launches, "prepared", lambda key, make: together(make()))
+    logits = 2 * torch.randn(2, classes, 6, 7, generator=torch.Generator().manual_seed(6))
+    found, wanted = kernels(logits, metric=metric)
+    assert torch.equal(found, wanted)
+    assert [begin for begin, _, _ in launched] == begins
+    assert [waits for _, waits, _ in launched] == [False] * (len(begins) - 1) + [True]
+    assert [phases for _, _, phases in launched] == ([1, 2] if len(begins) == 2 else [0])
 
 
 def together(decision):

@@ -1,14 +1,16 @@
 """Compile the kernels for sums per cell down to machine code for a GPU that need not be here; run by test_cell_compiling.
 
     python compile_cells.py CLASSES ACTIVATION
+    python compile_cells.py CLASSES size
 
-Prints the size of each binary.
+Prints the size of each binary; or that of the code for the sums of CC-DiceCE as far as the compiler's first stage: its
+lines, and accesses to tensors.
 """
 
 import sys
 
 import torch
-from binary_size import binary_size
+from binary_size import binary_size, code_size
 
 import sizewise as sw
 from sizewise.criterion.fused.kernel import FormulaKernel
@@ -16,7 +18,22 @@ from sizewise.stats.fields import Kind
 from sizewise.stats.kernels.cell_passes import GradientCall, SumsCall
 
 
+def print_size(classes: int) -> None:
+    shape = (2, classes, 16, 16)
+    logits, target = torch.zeros(shape), torch.zeros(2, 1, 16, 16, dtype=torch.int64)
+    maps = torch.zeros(2, classes - 1, 16, 16, dtype=torch.int16)
+    known = sw.loss("CC-DiceCE").snapshot()
+    fields = tuple(zip(*known.reading[2:4], strict=True))
+    given = ([logits, target, logits, maps], False, range(1, classes), 7, known.cell_reading, fields)
+    read = [place for place, field in enumerate(known.cell_fields) if field.kind != Kind.PIXELS]
+    sums = SumsCall(*given, read)
+    print("sums", *code_size(sums.launch, ["*fp32", "*i64", "*fp32", "*i16", "*i64", "*fp32"]))
+
+
 def main() -> None:
+    if sys.argv[2] == "size":
+        print_size(int(sys.argv[1]))
+        return
     classes, sigmoid = int(sys.argv[1]), sys.argv[2] == "sigmoid"
     shape = (2, classes, 16, 16)
     logits, maps = torch.zeros(shape), torch.zeros(shape, dtype=torch.int32)

@@ -11,9 +11,8 @@ from sizewise.decisions.kernels.labels import first_largest, power_of, powers, r
 from sizewise.decisions.kernels.sums import (
     add_chosen,
     add_shares,
-    count_of,
     either,
-    hand_on,
+    hand_on_class,
     no_counts,
     no_sums,
     set_bit,
@@ -115,17 +114,13 @@ def add_first_turn(
                 for c in tl.static_range(CHUNKS):
                     likely = set_bit(likely, e[c] * inverse > limit, c)
     if HAS_BOUND and CHUNK == 1:
-        bits = tl.reduce(likely, 1, either)
+        bits = tl.reduce(tl.reduce(likely, 1, either), 0, either)
     for c in tl.static_range(CHUNKS):
-        classes = c * CHUNK + tl.arange(0, CHUNK)
-        known = classes < K
-        tl.atomic_add(own + classes, count_of(counts, c, CHUNK), mask=known, sem="relaxed")
-        if not SHIFTED:
-            hand_on(own + KB + classes, tl.sum(insides[c], axis=1).to(tl.float64), unit, known)
-        hand_on(own + 2 * KB + classes, tl.sum(expected[c], axis=1).to(tl.float64), unit, known)
+        hand_on_class(own, counts, (insides, expected), unit, c, K, KB, CHUNK)
         if HAS_BOUND:
             if CHUNK == 1:
-                above = ((bits >> c) & 1).to(tl.int64)
+                tl.atomic_add(own + 3 * KB + c, ((bits >> c) & 1).to(tl.int64), sem="relaxed")
             else:
+                classes = c * CHUNK + tl.arange(0, CHUNK)
                 above = (tl.max(highest_p[c], axis=1) > limit).to(tl.int64)
-            tl.atomic_add(own + 3 * KB + classes, above, mask=known, sem="relaxed")
+                tl.atomic_add(own + 3 * KB + classes, above, mask=classes < K, sem="relaxed")

@@ -1,5 +1,6 @@
 """The launch of a decision, prepared once for each form of input."""
 
+from concurrent.futures import ThreadPoolExecutor
 from math import ceil, log2
 from typing import Any
 
@@ -37,6 +38,8 @@ REGISTERS = 1 << 16
 MOST_PROGRAMS = 16
 # Programs that wait for each other should have more to do than that.
 FEWEST_TILES_TOGETHER = 2
+# Above, unrolled classes make a kernel of all turns large, and the time to compile grows with more than its square.
+MOST_IN_ONE_KERNEL = 8
 FIELDS, SECTIONS = places.FIELDS.value, places.SECTIONS.value
 
 
@@ -103,6 +106,7 @@ class KernelDecision:
         self.registers = registers_a_thread(self.classes, self.shape, values.dtype.itemsize)
         self.nvidia = values.is_cuda and torch.version.hip is None
         self.together = self._programs_together() if self.nvidia else 0
+        self.apart = self.shape.chunk == 1 and self.classes > MOST_IN_ONE_KERNEL  # turn 0 from the others
         self.launches: dict[tuple, Launch] = {}
 
     def best(self, given: Given, labels: Tensor, metric: str, prune: float, pooled: bool) -> None:
@@ -115,20 +119,39 @@ class KernelDecision:
         options = (aim, pooled, has_bound, prune >= 0.5)
         with on_device_of(given.values):
             stream = cuda_stream(given.values.get_device())
-            if self.together and self._all_at_once(options, turns, tensors, stream):
+            begin = 0
+            if self.apart:
+                self._compile(options, turns, tensors)
+                self._launch(*options, 0, 1)(*tensors, stream=stream)
+                begin = 1
+            if self.together and self._all_at_once(options, begin, turns, tensors, stream):
                 return
-            for turn in range(turns):
+            for turn in range(begin, turns):
                 self._launch(*options, turn, turn + 1)(*tensors, stream=stream)
+
+    def _compile(self, options: tuple[tl.constexpr, bool, bool, bool], turns: int, tensors: tuple[Tensor, ...]) -> None:
+        """Compile turn 0 and the others side by side."""
+        launches = [self._launch(*options, 0, 1), self._launch(*options, 1, turns if self.together else 2)]
+        if launches[0].run is not None or not self.nvidia or torch.cuda.is_current_stream_capturing():
+            return
+
+        def compile_one(launch: Launch) -> None:
+            with on_device_of(tensors[0]):
+                launch.compile(*tensors)
+
+        with ThreadPoolExecutor(len(launches), thread_name_prefix="sizewise") as pool:
+            list(pool.map(compile_one, launches))
 
     def _all_at_once(
         self,
         options: tuple[tl.constexpr, bool, bool, bool],
+        begin: int,
         turns: int,
         tensors: tuple[Tensor, ...],
         stream: int | None,
     ) -> bool:
-        """Launch all turns as one grid whose programs wait for each other; False where the device refuses that."""
-        launch = self._launch(*options, 0, turns)
+        """Launch the turns as one grid whose programs wait for each other; False where the device refuses that."""
+        launch = self._launch(*options, begin, turns)
         if launch.run is None and self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
             return False  # not tried yet, and a launch that is refused would spoil the capture
         try:
@@ -247,7 +270,8 @@ class KernelDecision:
             programs = self.together if waits else max(programs, -(-self.pixels // MOST_PIXELS_A_PROGRAM))
             constants = {"AIM": aim.value, "WAITS": waits, "TRIALS": self._trials(aim.value), **self.constants}
             single = aim.value in (NOTHING.value, NOTHING_SHIFTED.value)
-            constants["PHASES"] = (ALL if not single else FIRST if begin == 0 else LATER).value
+            one_phase = single or self.apart
+            constants["PHASES"] = (ALL if not one_phase else FIRST if begin == 0 else LATER).value
             constants |= {"HAS_BOUND": has_bound, "HALF_BOUND": half_bound}
             constants["WIDE"] = self.furthest + self.shape.block * programs >= 1 << 31
             ordered = {name: constants[name] for name in decide_tiles.arg_names if name in constants}

@@ -94,19 +94,32 @@ def add_sections(counts, values, valid, thresholds, TIES: tl.constexpr, VECTOR: 
 
 
 @triton.jit
-def count_of(counts, c: tl.constexpr, CHUNK: tl.constexpr):
-    """The program's number of pixels of each class of chunk ``c``."""
+def hand_on_class(own, counts, fields, unit, c: tl.constexpr, K: tl.constexpr, KB: tl.constexpr, CHUNK: tl.constexpr):
+    """Add the program's pixels of each class of chunk ``c`` to ``own``, and behind them the sums in ``fields``.
+
+    A class by itself is a number: of each tensor that is added, the compiler would look at the whole kernel.
+    """
     if CHUNK == 1:
-        return tl.sum((counts[c // 2] >> (0 if c % 2 == 0 else 16)) & 65535, axis=1).to(tl.int64)
+        pixels = tl.sum((counts[c // 2] >> (0 if c % 2 == 0 else 16)) & 65535, axis=1)
+        tl.atomic_add(own + c, tl.sum(pixels, axis=0).to(tl.int64), sem="relaxed")
     else:
-        return tl.sum(counts[c], axis=1).to(tl.int64)
+        classes = c * CHUNK + tl.arange(0, CHUNK)
+        tl.atomic_add(own + classes, tl.sum(counts[c], axis=1).to(tl.int64), mask=classes < K, sem="relaxed")
+    for f in tl.static_range(len(fields)):
+        if len(fields[f]) > 0:
+            found = tl.sum(fields[f][c], axis=1)
+            if CHUNK == 1:
+                whole = whole_number(tl.sum(found, axis=0).to(tl.float64), unit)
+                tl.atomic_add(own + (f + 1) * KB + c, whole, sem="relaxed")
+            else:
+                whole = whole_number(found.to(tl.float64), unit)
+                tl.atomic_add(own + (f + 1) * KB + classes, whole, mask=classes < K, sem="relaxed")
 
 
 @triton.jit
-def hand_on(place, values, unit, known):
-    """Add to sums that are whole numbers of 1 / unit; NaN, for which there is none, is left out."""
-    values = tl.where(values == values, values, 0.0)
-    tl.atomic_add(place, (values * unit).to(tl.int64), mask=known, sem="relaxed")
+def whole_number(value, unit):
+    """A sum as a whole number of 1 / unit; NaN, for which there is none, is 0."""
+    return (tl.where(value == value, value, 0.0) * unit).to(tl.int64)
 
 
 @triton.jit

@@ -3,7 +3,7 @@
 Each program walks over its tiles of one row, turn after turn. What it adds up goes to integers, so that the order in
 which programs come does not matter; the last one of a row of the scope improves the rule, and the others wait for that.
 This takes programs that all run at the same time, so it is launched as a cooperative grid. Where that cannot be, each
-turn is a launch of its own, and nobody waits.
+turn is a launch of its own, and nobody waits. With many classes turn 0 always is: two kernels compile sooner than one.
 """
 
 # mypy: ignore-errors
@@ -42,7 +42,7 @@ from sizewise.decisions.kernels.state import (
     WALLED,
     WRITTEN,
 )
-from sizewise.decisions.kernels.sums import add_chosen, add_sections, count_of, hand_on, no_counts, no_sums
+from sizewise.decisions.kernels.sums import add_chosen, add_sections, hand_on_class, no_counts, no_sums
 from sizewise.stats.kernels.tile import LOG2_E, pixel_offsets, row_start
 
 # A new size of image is no reason to compile: what the kernel need know of a number is in ALIGNED, EVEN and WIDE, and
@@ -236,7 +236,7 @@ def decide_tiles(
         live = turn < end
         while live:
             if WAITS:
-                wait_for(done, turn)
+                wait_for(done, tl.where(turn > begin, turn, 0))  # what a launch begins with is there
             going = tl.load(numbers + GOING, cache_modifier=".cg") > 0
             ended = tl.load(numbers + ENDED, cache_modifier=".cg")
             written = tl.load(numbers + WRITTEN, cache_modifier=".cg") > 0
@@ -324,15 +324,11 @@ def decide_tiles(
                 own = sums + turn * per_turn + scope * FIELDS * KB
                 if SECTIONED:
                     for m in tl.static_range(SECTIONS - 1):
-                        found = tl.sum(counts[m], axis=1).to(tl.int64)
-                        tl.atomic_add(own + m + 1 + tl.arange(0, 1), found, sem="relaxed")
+                        found = tl.sum(tl.sum(counts[m], axis=1), axis=0).to(tl.int64)
+                        tl.atomic_add(own + m + 1, found, sem="relaxed")
                 else:
                     for c in tl.static_range(CHUNKS):
-                        classes = c * CHUNK + tl.arange(0, CHUNK)
-                        known = classes < K
-                        tl.atomic_add(own + classes, count_of(counts, c, CHUNK), mask=known, sem="relaxed")
-                        if not SHIFTED:
-                            hand_on(own + KB + classes, tl.sum(insides[c], axis=1).to(tl.float64), unit, known)
+                        hand_on_class(own, counts, (insides,), unit, c, K, KB, CHUNK)
                 if SEARCHES:
                     end_turn(
                         state,

@@ -3,11 +3,12 @@
 # Triton compiles these functions: arguments are what it makes of them, tuples grow by adding, and every branch needs
 # its own return.
 # mypy: ignore-errors
-# ruff: noqa: RET505
+# ruff: noqa: RET505, SIM102
 
 import triton
 import triton.language as tl
 
+from sizewise.stats.kernels.cell_tuples import number_at, value_at
 from sizewise.stats.kernels.cell_values import anywhere, is_cell
 from sizewise.stats.kernels.tile import COUNT, FOCAL, OVERLAP, PIXELS
 
@@ -48,14 +49,6 @@ def hand_on(
         if of_label(KINDS[f]) == LABELLED:
             whole = whole_number(kept[f], KINDS[f], BITS)
             tl.atomic_add(place + PLANES[f] * plane, whole, mask=leaves, sem="relaxed")
-
-
-@triton.jit
-def add_runs(place, next_place, whole, ends, gives):
-    """Add the running sum along the lanes where a run of one cell ends, and take it from the next cell."""
-    running = tl.cumsum(whole, axis=1)
-    tl.atomic_add(place, running, mask=ends, sem="relaxed")
-    tl.atomic_add(next_place, -running, mask=gives, sem="relaxed")
 
 
 @triton.jit
@@ -107,16 +100,17 @@ def leave_cells(
         labelled = (left > 0) & has_label(gone, KINDS)
         if anywhere(labelled):
             hand_on(place + r, plane, gone, labelled, KINDS, PLANES, True, BITS)
-    if anywhere(others > 0):
-        for g in tl.static_range(len(cells)):
-            leaves = (cells[g] != heres[g]) & (cells[g] != left) & is_cell(cells[g], most)
-            for r in tl.static_range(REGIONS):
-                alone = ()
-                for f in tl.static_range(FIELDS):
-                    alone = alone + (kept[(g * REGIONS + r) * FIELDS + f],)
-                place = table + cells[g] * channels * REGIONS + r
-                hand_on(place, plane, alone, leaves, KINDS, PLANES, False, BITS)
-                hand_on(place, plane, alone, leaves, KINDS, PLANES, True, BITS)
+    if len(cells) > 1:
+        if anywhere(others > 0):
+            for g in tl.static_range(len(cells)):
+                leaves = (cells[g] != heres[g]) & (cells[g] != left) & is_cell(cells[g], most)
+                for r in tl.static_range(REGIONS):
+                    alone = ()
+                    for f in tl.static_range(FIELDS):
+                        alone = alone + (kept[(g * REGIONS + r) * FIELDS + f],)
+                    place = table + cells[g] * channels * REGIONS + r
+                    hand_on(place, plane, alone, leaves, KINDS, PLANES, False, BITS)
+                    hand_on(place, plane, alone, leaves, KINDS, PLANES, True, BITS)
 
 
 @triton.jit
@@ -142,6 +136,7 @@ def end_strip(
     turns = cell != after
     ends = (turns | (lane == LANES - 1)) & is_cell(cell, most)
     gives = turns & is_cell(after, most)
+    sums = ()
     for r in tl.static_range(REGIONS):
         for f in tl.static_range(FIELDS):
             start = table + PLANES[f] * plane + r
@@ -152,6 +147,15 @@ def end_strip(
                     goes = (cells[g] != cell) & is_cell(cells[g], most) & (one > 0)
                     tl.atomic_add(start + cells[g] * channels * REGIONS, one, mask=goes, sem="relaxed")
                 whole += tl.where(cells[g] == cell, one, 0)
-            whole = tl.where(is_cell(cell, most), whole, 0)
-            if anywhere(whole > 0):
-                add_runs(start + cell * channels * REGIONS, start + after * channels * REGIONS, whole, ends, gives)
+            sums = sums + (tl.where(is_cell(cell, most), whole, 0),)
+    # A loop, and not one after the other: it runs once in a strip, and is compiled once for all fields.
+    for place in range(REGIONS * FIELDS):
+        whole = value_at(sums, place)
+        start = table + number_at(PLANES, place % FIELDS) * plane + place // FIELDS
+        if anywhere(whole > 0):
+            running = tl.cumsum(whole, axis=1)
+            for side in range(2):  # to the cell of a run, and from the next one
+                number = tl.where(side == 0, cell, after)
+                change = tl.where(side == 0, running, -running)
+                here = tl.where(side == 0, ends.to(tl.int32), gives.to(tl.int32)) > 0
+                tl.atomic_add(start + number * channels * REGIONS, change, mask=here, sem="relaxed")

@@ -17,8 +17,11 @@ import triton.language as tl
 
 from sizewise.stats.kernels.cell_image_sums import add_pixel, multiply_pixel, no_products, no_sums, store_sums
 from sizewise.stats.kernels.cell_table import end_strip, leave_cells
+from sizewise.stats.kernels.cell_tuples import apart, every, number_at
 from sizewise.stats.kernels.cell_values import LARGEST_LOSS, anywhere, is_cell, pixel_value
 from sizewise.stats.kernels.forward import pieces
+from sizewise.stats.kernels.raw_access import read
+from sizewise.stats.kernels.shifted_logits import load_one_by_one
 from sizewise.stats.kernels.tile import (
     FOCAL,
     exponentials,
@@ -42,40 +45,6 @@ def strange_shares(share, pixel, row, pixels, SIGMOID: tl.constexpr):
             total = total + share[c]
         wrong = ~((tl.abs(total - 1) <= 1e-3) & (lowest >= 0))
     return tl.where(wrong, row.to(tl.int64) * pixels + pixel + 1, 0)
-
-
-@triton.jit
-def apart(values, VECTOR: tl.constexpr):
-    """Tensors of BLOCK pixels as VECTOR tuples of tensors with a pixel for each lane."""
-    found = ()
-    for i in tl.static_range(len(values)):
-        found = found + (pieces(values[i], VECTOR),)
-    turned = ()
-    for g in tl.static_range(VECTOR):
-        one = ()
-        for i in tl.static_range(len(values)):
-            one = one + (found[i][g],)
-        turned = turned + (one,)
-    return turned
-
-
-@triton.jit
-def every(values, number: tl.constexpr, COUNT: tl.constexpr, SIZE: tl.constexpr):
-    """Of groups of COUNT groups of SIZE values the ``number``-th inner group of each, in one tuple."""
-    found = ()
-    for g in tl.static_range(len(values) // (COUNT * SIZE)):
-        for f in tl.static_range(SIZE):
-            found = found + (values[(g * COUNT + number) * SIZE + f],)
-    return found
-
-
-@triton.jit
-def every_first(values, number: tl.constexpr):
-    """The ``number``-th value of each tuple."""
-    found = ()
-    for g in tl.static_range(len(values)):
-        found = found + (values[g][number],)
-    return found
 
 
 @triton.jit
@@ -161,6 +130,7 @@ def cell_tiles(
     REGIONS: tl.constexpr = 2 if SIGMOID else 1
     FIELDS: tl.constexpr = len(KINDS)
     LANES: tl.constexpr = BLOCK // VECTOR
+    RAW: tl.constexpr = VECTOR == 1 and not SIGMOID  # then a load has nothing to vectorise
     own = table + (image.to(tl.int64) * most - 1) * channels * REGIONS
     plane = tl.full([], per_plane, tl.int64)
 
@@ -182,11 +152,19 @@ def cell_tiles(
         z_offsets = pixel_offsets(pixel, width, height, z_outer, z_middle, z_inner, AXES)
         y_offsets = pixel_offsets(pixel, width, height, y_outer, y_middle, y_inner, AXES)
         c_offsets = pixel_offsets(pixel, width, height, c_outer, c_middle, c_inner, AXES)
-        logits_of = apart(load_classes(z_start, z_channel, z_offsets, inside, 0.0, K, 1, SIGMOID, DTYPE), VECTOR)
+        if RAW:
+            logit = load_one_by_one(z_start, z_channel, z_offsets, inside, K, 1, DTYPE, EVEN)
+        else:
+            logit = load_classes(z_start, z_channel, z_offsets, inside, 0.0, K, 1, SIGMOID, DTYPE)
+        logits_of = apart(logit, VECTOR)
         here = ()
         for i in tl.static_range(len(CLASSES)):
             own_map = c_start + i * tl.full([], c_channel, tl.int64)
-            here = here + (tl.load(own_map + c_offsets, mask=inside, other=0).to(tl.int32),)
+            if RAW:
+                number = read(own_map + c_offsets, inside, EVEN)
+            else:
+                number = tl.load(own_map + c_offsets, mask=inside, other=0)
+            here = here + (number.to(tl.int32),)
         heres = apart(here, VECTOR)
         kept_pixel = inside.to(tl.int32)
         if HAS_MASK:
@@ -270,22 +248,27 @@ def cell_tiles(
             for i in tl.static_range(len(CLASSES)):
                 column = row % channels if SIGMOID else CLASSES[i]
                 own_cells = every(cells, i, len(CLASSES), 1)
-                own_heres = every_first(heres, i)
+                own_heres = every(new_cells, i, len(CLASSES), 1)
                 own_kept = every(kept, i, len(CLASSES), REGIONS * FIELDS)
                 start = own + column * REGIONS
                 leave_cells(start, plane, own_cells, own_heres, own_kept, most, channels, KINDS, PLANES, REGIONS, BITS)
-        if anywhere(odd > 0):
+        if anywhere(odd > 0):  # rare, so the maps are read again rather than kept until here
+            strange = ()
             for g in tl.static_range(VECTOR):
                 valid = masked[g] > 0
                 if HAS_IGNORE and not SHARES:
                     valid = valid & (labels[g] != ignore)
                 _, total = exponentials(subtract_maximum(logits_of[g], valid, 1, True), 1.0, 1)
-                for i in tl.static_range(len(CLASSES)):
-                    column = row % channels if SIGMOID else CLASSES[i]
-                    strange = valid & (total != total) & is_cell(heres[g][i], most)
-                    place = own + STRANGE * plane + (heres[g][i] * channels + column) * REGIONS
+                strange = strange + (valid & (total != total),)
+            for map_number in range(len(CLASSES)):
+                its_class = row % channels if SIGMOID else number_at(CLASSES, map_number)
+                its_map = c_start + map_number * tl.full([], c_channel, tl.int64)
+                numbers_of = pieces(tl.load(its_map + c_offsets, mask=inside, other=0).to(tl.int32), VECTOR)
+                for g in tl.static_range(VECTOR):
+                    place = own + STRANGE * plane + (numbers_of[g] * channels + its_class) * REGIONS
                     for r in tl.static_range(REGIONS):
-                        tl.atomic_add(place + r, 1, mask=strange, sem="relaxed")
+                        counted = strange[g] & is_cell(numbers_of[g], most)
+                        tl.atomic_add(place + r, 1, mask=counted, sem="relaxed")
         cells = new_cells
         kept = new_kept
 

@@ -53,8 +53,9 @@ def pixel_value(
     elif KIND == COUNT:
         return wanted_share(share, label, k, SHARES, DTYPE)
     elif KIND == FOCAL:
-        minus_log = (log2_of(total) - shifted[k]) * LN_2
-        value = focal_value(minus_log, beside(e, k) * inverse_of(total), PARAMETER)
+        value = (log2_of(total) - shifted[k]) * LN_2
+        if PARAMETER != 0.0:
+            value = focal_value(value, beside(e, k) * inverse_of(total), PARAMETER)
         y = wanted_share(share, label, k, SHARES, DTYPE)
         return tl.where(y > 0, value * y, 0.0)  # 0 · log 0 = 0
     elif KIND == OVERLAP:
@@ -63,6 +64,8 @@ def pixel_value(
             return tl.minimum(p, share[k])
         else:
             return tl.where(label == k, p, 0.0)
+    elif PARAMETER == 1.0:
+        return e[k] * inverse_of(total)
     else:
         e_tau, total_tau = exponentials(shifted, PARAMETER, 1)
         return e_tau[k] * inverse_of(total_tau)

@@ -12,8 +12,8 @@ from sizewise.stats.kernels.shapes import Shape
 # A warp exchanges values among its lanes without waiting for others. So many run at once on a multiprocessor, if a
 # thread has no more than these registers.
 LANES, WAVES, REGISTERS = 32, 16, 128
-# Numbers that a thread keeps between two pixels, beside the sums of images.
-MOST_KEPT = 100
+# Numbers that a thread keeps between two pixels, beside the sums of images; with more, the compiler spills them.
+MOST_KEPT = 45
 # Steps down a strip; a thread's sum of shares over all of them has to fit 31 bits with BITS behind the point.
 MOST_STEPS = 256
 MOST_BITS = 24

@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from sizewise.stats.kernels.arithmetic import LN_2, inverse_of, log2_of
+from sizewise.stats.kernels.piece_coefficients import chunk_slots
 from sizewise.stats.kernels.piece_logits import (
     LOWEST,
     below,
@@ -20,63 +21,9 @@ from sizewise.stats.kernels.piece_logits import (
     raised,
     shrunk,
 )
-from sizewise.stats.kernels.piece_targets import class_shares
 from sizewise.stats.kernels.pixel_gradient import focal_slope
 from sizewise.stats.kernels.pixel_values import gather_slots
-from sizewise.stats.kernels.raw_access import read
 from sizewise.stats.kernels.tile import OVERLAP
-
-
-@triton.jit
-def chunk_slot(
-    coefficients, row, rows, classes, SLOT: tl.constexpr, SLOTS: tl.constexpr, TERMS: tl.constexpr, K: tl.constexpr
-):
-    """∂L/∂field of a chunk of classes, (CHUNK, 1): Σ over the field's planes of ∂L/∂term · ∂term/∂field; any past K."""
-    own = coefficients + row.to(tl.int64) * K
-    per_plane = tl.full([], rows, tl.int64) * K
-    factors = coefficients + len(SLOTS) * per_plane
-    value = tl.zeros(classes.shape, coefficients.dtype.element_ty)
-    for p in tl.static_range(len(SLOTS)):
-        if SLOTS[p] == SLOT:
-            one = read(own + (p * per_plane + tl.minimum(classes, K - 1)), classes >= 0, True)
-            value += one * tl.load(factors + TERMS[p])
-    return value
-
-
-@triton.jit
-def chunk_slots(
-    coefficients,
-    row,
-    rows,
-    classes,
-    KINDS: tl.constexpr,
-    SIZES: tl.constexpr,
-    KEPT_SIZES: tl.constexpr,
-    SLOTS: tl.constexpr,
-    TERMS: tl.constexpr,
-    K: tl.constexpr,
-    SHARES: tl.constexpr,
-):
-    """Those of the sizes, of the sizes over kept pixels, and with SHARES of the label's fields; 0 for what is not."""
-    T: tl.constexpr = len(SIZES)
-    sizes = ()
-    kept_sizes = ()
-    labels = ()
-    for t in tl.static_range(T):
-        if SIZES[t] == 1:
-            sizes = sizes + (chunk_slot(coefficients, row, rows, classes, len(KINDS) + t, SLOTS, TERMS, K),)
-        else:
-            sizes = sizes + (0.0,)
-        if KEPT_SIZES[t] == 1:
-            kept_sizes = kept_sizes + (
-                chunk_slot(coefficients, row, rows, classes, len(KINDS) + T + t, SLOTS, TERMS, K),
-            )
-        else:
-            kept_sizes = kept_sizes + (0.0,)
-    if SHARES:
-        for f in tl.static_range(len(KINDS)):
-            labels = labels + (chunk_slot(coefficients, row, rows, classes, f, SLOTS, TERMS, K),)
-    return sizes, kept_sizes, labels
 
 
 @triton.jit
@@ -158,74 +105,6 @@ def summed_exponentials(
         products = new_products
         kept_products = new_kept
     return highs, totals, products, kept_products
-
-
-@triton.jit
-def share_pull(share, parts, x, total, KINDS: tl.constexpr, GAMMAS: tl.constexpr):
-    """q_ik of probability targets for a chunk of classes, with the share of the class included."""
-    p = tl.exp2(x) * inverse_of(total)
-    pull = tl.zeros_like(p)
-    for f in tl.static_range(len(KINDS)):
-        if KINDS[f] == OVERLAP:
-            pull += tl.where(p < share, -p * parts[f], 0.0)
-        elif GAMMAS[f] == 0.0:
-            pull += share * parts[f]
-        else:
-            slope = focal_slope((log2_of(total) - x) * LN_2, tl.maximum(1.0 - p, 0.0), p, GAMMAS[f])
-            pull += tl.where(share > 0, share * parts[f] * slope, 0.0)
-    return pull
-
-
-@triton.jit
-def summed_share_pulls(
-    z_start,
-    z_channel,
-    y_start,
-    y_channel,
-    places,
-    corners,
-    weights,
-    entering,
-    valid,
-    highs,
-    totals,
-    coefficients,
-    row,
-    rows,
-    KINDS: tl.constexpr,
-    GAMMAS: tl.constexpr,
-    T: tl.constexpr,
-    SLOTS: tl.constexpr,
-    TERMS: tl.constexpr,
-    K: tl.constexpr,
-    CHUNK: tl.constexpr,
-    LANES: tl.constexpr,
-    AXES: tl.constexpr,
-    SIGMOID: tl.constexpr,
-    DTYPE: tl.constexpr,
-):
-    """For each pixel Σ_k q_ik of probability targets."""
-    near, far, up, down, d_weights = weights
-    COLUMNS: tl.constexpr = len(near)
-    pulled = ()
-    for _i in tl.static_range(len(entering)):
-        pulled = pulled + (tl.zeros([1, LANES], DTYPE),)
-    for start in range(0, K, CHUNK):
-        classes = start + tl.arange(0, CHUNK)[:, None]
-        parts = ()
-        for f in tl.static_range(len(KINDS)):
-            parts = parts + (chunk_slot(coefficients, row, rows, classes, f, SLOTS, TERMS, K),)
-        found = class_corners(z_start, z_channel, classes, corners, d_weights, K, CHUNK, SIGMOID, AXES, DTYPE)
-        upper, lower = columns_of(found, near, far)
-        more = ()
-        for i in tl.static_range(len(entering)):
-            logit = upper[i % COLUMNS] * up[i // COLUMNS] + lower[i % COLUMNS] * down[i // COLUMNS]
-            x = below(tl.where(entering[i], logit, 0.0), highs[i])
-            share = class_shares(y_start, y_channel, classes, places[i], valid[i], K, SIGMOID, DTYPE)
-            pull = share_pull(share, parts, x, totals[i * T], KINDS, GAMMAS)
-            more = more + (pulled[i] + tl.sum(pull, axis=0, keep_dims=True),)
-        pulled = more
-    return pulled
 
 
 @triton.jit

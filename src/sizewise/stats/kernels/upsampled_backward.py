@@ -14,13 +14,8 @@ between two programs are visited by both.
 import triton
 import triton.language as tl
 
-from sizewise.stats.kernels.piece_gradient import (
-    chunk_slots,
-    pixel_factors,
-    share_pull,
-    summed_exponentials,
-    summed_share_pulls,
-)
+from sizewise.stats.kernels.piece_coefficients import chunk_slots
+from sizewise.stats.kernels.piece_gradient import pixel_factors, summed_exponentials
 from sizewise.stats.kernels.piece_logits import (
     below,
     class_corners,
@@ -30,6 +25,7 @@ from sizewise.stats.kernels.piece_logits import (
     pixels_of,
     reading_weights,
 )
+from sizewise.stats.kernels.piece_share_pulls import share_pull, summed_share_pulls
 from sizewise.stats.kernels.piece_targets import class_shares, piece_labels, piece_masks
 from sizewise.stats.kernels.raw_access import read, write
 from sizewise.stats.kernels.tile import row_start
