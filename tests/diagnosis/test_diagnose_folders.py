@@ -74,8 +74,8 @@ def test_advice_from_few_cases_says_so(tmp_path, count):
 def test_how_probabilities_are_saved_is_said_in_the_words_of_each_program(tmp_path):
     pred, true, _ = write_cases(tmp_path)
     (note,) = [one for one in diagnose(predictions=pred, targets=true).notes if "no probabilities" in one]
-    assert "`sizewise predict --save-probabilities` writes them" in note
-    assert "`nnUNetv2_predict --save_probabilities`" in note
+    assert "`sizewise predict` has the option save-probabilities" in note
+    assert "`nnUNetv2_predict` the option save_probabilities" in note
 
 
 def test_volumes_of_nnunet_lie_as_their_label_maps(tmp_path):

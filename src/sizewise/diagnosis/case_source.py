@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sizewise.diagnosis.case_measure import CaseMeasure, Problem
 
 NO_PROBABILITIES = (
-    "there are no probabilities. `sizewise predict --save-probabilities` writes them, and so does `nnUNetv2_predict "
-    "--save_probabilities`; give their folder as `probabilities`."
+    "there are no probabilities. `sizewise predict` has the option save-probabilities, `nnUNetv2_predict` the option "
+    "save_probabilities; give the folder that they write as `probabilities`."
 )
 
 
