@@ -16,7 +16,7 @@ RELEASE := .venv-release
 .PHONY: demo test test-all test-gpu test-oldest lint bench docs release clean
 
 demo: $(VENV)/installed  ## compare four losses over three seeds on built-in data
-	$(BIN)/sizewise compare --data synthetic --losses CE,Dice,DiceCE,RCE --seeds 3 --jobs 2 --out demo
+	$(BIN)/sizewise compare --data synthetic --losses CE,DiceCE,JaccardCE,RCE --seeds 3 --jobs 2 --out demo
 
 test: $(VENV)/installed-dev lint  ## what has to pass before a change lands
 	$(PYTEST)
