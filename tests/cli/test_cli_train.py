@@ -289,4 +289,4 @@ def test_a_run_has_the_threads_that_were_asked_for_and_keeps_them(run, data):
     assert json.loads(Path("r/versions.json").read_text())["threads"] == 2
     code, _, err = run(*flags(data, "--threads", "-1", "--out", "other"))
     assert code == 2
-    assert "--threads must be at least 0, got -1" in err
+    assert "--threads must be from 0 to 1024, got -1" in err

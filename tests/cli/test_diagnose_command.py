@@ -45,7 +45,7 @@ def test_without_probabilities_it_says_how_to_get_them(run, tmp_path):
     code, out, err = run("--pred", "pred", "--target", "true")
     assert code == 0, err
     assert "Next: sizewise diagnose --pred pred --target true --probabilities FOLDER_OF_PROBABILITIES" in out
-    assert "give their folder as --probabilities" in out
+    assert "give the folder that they write as --probabilities" in out
 
 
 def test_wrong_use_is_a_sentence_in_flags(run, tmp_path):

@@ -163,7 +163,7 @@ WRONG = {
         "--ignore-index 2 is among the --classes",
     ),
     "spacing": (lambda root: None, ("--spacing", "1,0"), "--spacing must be two numbers > 0"),
-    "jobs": (lambda root: None, ("--jobs", "0"), "--jobs must be at least 1"),
+    "jobs": (lambda root: None, ("--jobs", "0"), "--jobs must be from 1 to 512"),
     "out is a file": (lambda root: (root / "out").write_text(""), (), "Name another --out"),
     "flag": (lambda root: None, ("--tolerance", "1"), "No such option"),
 }
