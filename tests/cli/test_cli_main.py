@@ -89,7 +89,7 @@ class Dropped:
 def command():
     Dropped()
     print("goes on", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
     print("to the end")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 losses.command = command
@@ -100,7 +100,8 @@ main()
 
 
 def test_ctrl_c_that_python_drops_comes_again():
-    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True)
+    """Also where the command sleeps: it would do so for an hour."""
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (130, "goes on\n", "sizewise: interrupted.\n")
 
 

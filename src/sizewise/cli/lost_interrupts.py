@@ -1,6 +1,7 @@
 """A Ctrl-C that meets a destructor or a callback, where Python drops exceptions, comes again."""
 
 import _thread
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ def lost_interrupts_come_again() -> Iterator[None]:
         if not issubclass(dropped.exc_type, KeyboardInterrupt):
             before(dropped)
             return
-        again = threading.Timer(AGAIN_AFTER, _thread.interrupt_main)
+        again = threading.Timer(AGAIN_AFTER, _press)
         again.daemon = True
         again.start()
 
@@ -32,3 +33,12 @@ def lost_interrupts_come_again() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+def _press() -> None:
+    """As the key does: a signal to the main thread, which also wakes it where it sleeps or waits."""
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, signal.SIGINT)
+    else:  # Windows
+        _thread.interrupt_main()
