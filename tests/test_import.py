@@ -18,6 +18,20 @@ def test_import_brings_nothing_heavy():
     assert added <= allowed
 
 
+def test_a_step_of_a_loss_and_a_decision_do_not_wait_for_the_compiler():
+    """Importing it takes as long as importing torch does, and few users compile."""
+    code = (
+        "import sys, torch, sizewise as sw\n"
+        "logits, target = torch.randn(2, 3, 8, 8, requires_grad=True), torch.randint(0, 3, (2, 8, 8))\n"
+        "for name in sw.loss_names():\n"
+        "    sw.loss(name)(logits, target).backward()\n"
+        "sw.decide(logits.detach())\n"
+        "print('torch._dynamo' in sys.modules)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
+
+
 def test_every_public_name_has_a_docstring_and_an_example():
     finder = doctest.DocTestFinder()
     without = []

@@ -41,6 +41,16 @@ _transforms: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_a
 _modes: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 
 
+def runs_while_compiling(function: Callable[..., None]) -> Callable[..., None]:
+    """Mark a function that ``torch.compile`` calls once, when it reads the code, and leaves out of its graphs.
+
+    This is ``torch.compiler.assume_constant_result``, which imports the compiler: a second for everybody who only wants
+    a loss. Seen with torch 2.6 to 2.13. Without the mark the graph would end here.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
+
+
 def apply_of(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     """``function.apply`` without its search for functorch, which :func:`in_torch_func` has done.
 

@@ -42,8 +42,9 @@ def _check_sought(where: str, wanted: Sequence[int], sought: Sequence[int]) -> N
         )
 
 
-# scipy looks at values, which a compiler does not have: without given cells the graph ends before this.
-_found = torch.compiler.disable(find_cells)
+def _found(*given: Any) -> Cells:
+    """scipy looks at values, which a compiler does not have: without given cells the graph ends before this."""
+    return torch.compiler.disable(find_cells)(*given) if torch.compiler.is_compiling() else find_cells(*given)
 
 
 def stats_with_cells(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from sizewise.private_apis import runs_while_compiling
 from sizewise.stats.fields import Field
 from sizewise.stats.region_stats import RegionStats, named_fields
 
@@ -58,7 +59,7 @@ def say_unwatched(criterion: "Criterion") -> None:
         )
 
 
-@torch.compiler.assume_constant_result
+@runs_while_compiling
 def say_unwatched_while_compiling(criterion: "Criterion") -> None:
     """The same for the compiler, which runs this once, when it reads the code."""
     say_unwatched(criterion)
