@@ -284,6 +284,20 @@ def test_compiled_with_given_cells():
     torch.testing.assert_close(leaf.grad, plain.grad)
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's own, when a graph begins with sums
+def test_compiled_without_cells_the_graph_ends_where_they_are_found():
+    logits, target = blobs()
+    criterion = sw.loss("CC-DiceCE")
+    compiled = torch.compile(criterion, backend="aot_eager")
+    for labels in (target, target.flip(-1)):  # other components with the same shapes
+        leaf, plain = logits.clone().requires_grad_(), logits.clone().requires_grad_()
+        value, wanted = compiled(leaf, labels), criterion(plain, labels)
+        value.backward()
+        wanted.backward()
+        torch.testing.assert_close(value, wanted)
+        torch.testing.assert_close(leaf.grad, plain.grad)
+
+
 def test_a_sum_keeps_how_it_reads_its_input():
     logits, target = blobs()
     target[:, 0] = 255
