@@ -66,15 +66,14 @@ def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -
 
 def _scored(dataset: Dataset) -> str:
     """Which classes scores count; who called label 0 something else is told that it is left out."""
-    names = ", ".join(f"{name} ({k})" for k, name in list(dataset.scored.items())[:_SHOWN])
-    more = f" and {len(dataset.scored) - _SHOWN} more" if len(dataset.scored) > _SHOWN else ""
+    names = few([f"{name} ({k})" for k, name in dataset.scored.items()], most=_SHOWN)
     if dataset.activation == "sigmoid":
-        return f"{names}{more}"
+        return names
     if not dataset.background:
-        return f"every class: {names}{more}"
+        return f"every class: {names}"
     zero = dataset.classes[0]
     hint = "" if zero.lower() == "background" or len(dataset.classes) == 2 else "; --background none scores it too"
-    return f"{names}{more}. Label 0, {zero}, is the background{hint}"
+    return f"{names}. Label 0, {zero}, is the background{hint}"
 
 
 def _count_subsets(dataset: Dataset) -> str:

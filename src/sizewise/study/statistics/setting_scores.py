@@ -10,6 +10,7 @@ from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.metrics.registry import Metric, find_metric
 from sizewise.study.results import Results
 from sizewise.study.row_labels import Labels, label_rows
+from sizewise.wording import few
 
 
 @dataclass(frozen=True)
@@ -202,9 +203,8 @@ def _whole_seeds(scores: SettingScores, filled: np.ndarray) -> SettingScores:
         for seed, left in zip(scores.seeds, row, strict=True)
         if left
     ]
-    listed = ", ".join(parts[:6]) + (f" and {len(parts) - 6} more" if len(parts) > 6 else "")
     values = np.where(whole[:, :, None, None], scores.values, np.nan)
-    note = f"seeds whose folds are not all there are left out: {listed}."
+    note = f"seeds whose folds are not all there are left out: {few(parts, most=6)}."
     return replace(scores, values=values, present=whole, notes=(*scores.notes, note))
 
 
