@@ -1,6 +1,5 @@
 """The benchmark as a picture: time over the floor, and memory over the logits, for every loss and shape."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -68,19 +67,6 @@ def draw_bench(path: Path, rows: Sequence[dict]) -> None:
     figure.suptitle(f"forward + backward on {about['device']}, torch {about['torch']}", fontsize=10, x=0.01, ha="left")
     for ending in ("svg", "png"):
         figure.savefig(path.with_suffix(f".{ending}"), dpi=120)
-
-
-def read_rows(path: Path) -> list[dict]:
-    """The rows of a ``bench.csv``, numbers as numbers; what was not measured is None."""
-    numbers = ("_ms", "_floor", "_rce", "_ce", "_logits")
-    with path.open(newline="") as file:
-        return [
-            {
-                name: (float(value) if value else None) if name.endswith(numbers) else value
-                for name, value in row.items()
-            }
-            for row in csv.DictReader(file)
-        ]
 
 
 def _within(tick: float, limits: tuple[float, float]) -> bool:

@@ -110,18 +110,18 @@ def arrange(
     data: str,
     model: str,
     metric: str = "dsc",
-    classes: Sequence[int] | None = None,
     labels: Labels | None = None,
 ) -> SettingScores:
     """Arrange the rows of one data set, model and metric.
+
+    A class that some run has no value for is in no target (a region that is missed scores 0); it is left out and named
+    in the notes.
 
     Args:
         results: the long table.
         data: which data set.
         model: which network.
         metric: which metric; errors of size are taken without their sign.
-        classes: the labels to average; None: all that are in the table. A class that some run has no value for is
-            in no target (a region that is missed scores 0); it is left out and named in the notes.
         labels: the arms of the whole table, as ``label_rows`` names them; None: they are named here.
 
     Raises:
@@ -131,14 +131,9 @@ def arrange(
     labels = labels or label_rows(results)
     columns = results.text
     rows = columns["data"].rows_with(data) & columns["model"].rows_with(model) & columns["metric"].rows_with(metric)
-    if classes is not None:
-        rows &= np.isin(results.class_id, list(classes))
     rows = np.flatnonzero(rows)
     if len(rows) == 0:
-        raise BadInput(
-            f"statistics: the table has no '{metric}' of data '{data}' and model '{model}'"
-            f"{'' if classes is None else f' for the classes {list(classes)}'}."
-        )
+        raise BadInput(f"statistics: the table has no '{metric}' of data '{data}' and model '{model}'.")
     used, arm_of = np.unique(labels.arm_of[rows], return_inverse=True)  # in the order of the whole table
     arms = tuple(labels.names[arm] for arm in used)
     seeds, seed_of = _coded(columns["seed"].words, columns["seed"].codes[rows], key=_seed_order)

@@ -189,8 +189,8 @@ def run_files(folder: Path) -> list[Path]:
     return [folder / name for name in names if (folder / name).exists()]
 
 
-def log_files(text: str, run: LoggedRun, files: Sequence[Path], log: Callable[[str], None] = print) -> None:
+def log_files(text: str, run: LoggedRun, files: Sequence[Path]) -> None:
     """Files alone, as the report of a study, under a name of their own."""
-    loggers = make_loggers(text, log)
+    loggers = make_loggers(text, print)
     loggers.begin(run)
     loggers.end({}, files)
