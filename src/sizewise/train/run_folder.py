@@ -101,7 +101,7 @@ def read_config(folder: Path) -> RunConfig:
         raise BadInput(f"{folder} is no run folder: it has no config.json. Training makes one.")
     content = read_json(settings)
     try:
-        return RunConfig.from_json(json.dumps(content))
+        return RunConfig.from_values(content)
     except BadInput as error:
         raise BadInput(f"{settings}: {error}") from error
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
