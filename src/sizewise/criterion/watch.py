@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from sizewise.stats.fields import Field
-from sizewise.stats.region_stats import RegionStats, named_fields
+from sizewise.stats.region_stats import RegionStats
+from sizewise.stats.take_stats import named_fields
 
 if TYPE_CHECKING:
     from sizewise.criterion.criterion import Criterion
