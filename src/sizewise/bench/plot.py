@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
+from sizewise.palette import OKABE_ITO
+
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
@@ -42,7 +43,7 @@ def draw_bench(path: Path, rows: Sequence[dict]) -> None:
                 [row[column] for row in chosen],
                 [names.index((row["library"], row["loss"])) for row in chosen],
                 MARKERS[place % len(MARKERS)],
-                color=COLOURS[place % len(COLOURS)],
+                color=OKABE_ITO[place % len(OKABE_ITO)],
                 fillstyle="full" if dtype == "float32" else "none",
                 alpha=1 if layout == "contiguous" else 0.45,
                 markersize=5,
