@@ -31,7 +31,7 @@ def command(
     from sizewise.cli.data_words import DataWords
     from sizewise.cli.outlook_screen import show_outlook
     from sizewise.data.check import check_dataset
-    from sizewise.study.outlook import look_at_data
+    from sizewise.study.outlook import LOSSES, SEEDS, look_at_data
 
     if out is not None:
         make_folder(out)  # before the work, not after it
@@ -54,8 +54,9 @@ def command(
     if plan and splits:
         tested = [name for one in splits for name in one.test]
         show_outlook([look_at_data(dataset, tested, folds=folds)])
-        study = ["sizewise", "compare", "--data", path, *words.flags(), "--losses", "CE,JaccardCE,RCE"]
-        print(f"  Hours and memory on this machine: {shlex.join([*study, '--seeds', '3', '--dry-run'])}")
+        study = ["sizewise", "compare", "--data", path, *words.flags()]
+        study += ["--losses", ",".join(LOSSES), "--seeds", str(SEEDS), "--dry-run"]
+        print(f"  Hours and memory on this machine: {shlex.join(study)}")
     written = write_files(dataset, result, out) if out is not None else ()
     show_findings(path, result, written, flags=words.flags())
     if result.errors:

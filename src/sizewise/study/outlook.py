@@ -29,7 +29,7 @@ TYPICAL = Components(seed=0.0130**2, group=0.0562**2, noise=0.0953**2)
 TYPICAL_SOURCE = "typical spreads: 0.8 DSC points between seeds, as on Kvasir-SEG"
 MORE_SEEDS = (3, 5, 10)
 FOLDS = 5
-ARMS, SEEDS = 4, 3  # of the study that a data set alone is looked at for
+LOSSES, SEEDS = ("CE", "DiceCE", "JaccardCE", "RCE"), 3  # of the study that a data set alone is looked at for
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def look_ahead(runs: Sequence[PlannedRun], folder: Path, *, timed_on: Runtime | 
 
 
 def look_at_data(dataset: Dataset, tested: Iterable[str], *, folds: int = 0) -> Outlook:
-    """The same for a data set and a split of it, and a study of ARMS losses and SEEDS seeds on one network."""
-    tested = list(tested)
+    """The same for a data set and a split of it, and a study of LOSSES with SEEDS seeds on one network."""
+    tested, arms = list(tested), len(LOSSES)
     groups = _groups(dataset)
     labelled = [case.name for case in dataset.cases if case.target]
     return Outlook(
@@ -138,13 +138,13 @@ def look_at_data(dataset: Dataset, tested: Iterable[str], *, folds: int = 0) -> 
         cases=len(tested),
         groups=count_groups(tested, groups),
         all_groups=count_groups(labelled, groups),
-        arms=ARMS,
+        arms=arms,
         seeds=SEEDS,
         folds=folds,
-        comparisons=ARMS - 1,
+        comparisons=arms - 1,
         parts=TYPICAL,
         source=TYPICAL_SOURCE,
-        runs=ARMS * SEEDS * max(folds, 1),
+        runs=arms * SEEDS * max(folds, 1),
     )
 
 
