@@ -15,7 +15,7 @@ import sys
 import time
 
 import torch
-from steps import captured, stream_us
+from device_time import captured, stream_us
 from train_epoch import BATCH, SIZE, bare_step, plain_loss
 
 from sizewise.train.compiling import get_ready

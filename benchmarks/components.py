@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import torch
+from device_time import captured
 from torch import Tensor
 
 import sizewise as sw
@@ -52,20 +53,6 @@ def median_ms(step: Callable[[], None], device: torch.device) -> float:
             torch.cuda.synchronize()
         times.append(1e3 * (time.perf_counter() - started))
     return statistics.median(times[3:])
-
-
-def graphed(step: Callable[[], None]) -> Callable[[], None]:
-    """The step as a CUDA graph that is replayed: what a captured training step pays."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
 
 
 def kernel_times(step: Callable[[], None]) -> dict[str, float]:
@@ -119,7 +106,7 @@ def measure(device: torch.device) -> Iterator[dict[str, object]]:
                 step()
                 peak = torch.cuda.max_memory_allocated() - before
                 extra = f"{peak / (logits.numel() * logits.element_size()):.4f}"
-            ways = {"eager": step} | ({"graph": graphed(step)} if device.type == "cuda" else {})
+            ways = {"eager": step} | ({"graph": captured(step)} if device.type == "cuda" else {})
             for way, run in ways.items():
                 took = median_ms(run, device)
                 plain.setdefault(way, took)

@@ -9,9 +9,9 @@ import csv
 import os
 import statistics
 import sys
-import time
 
 import torch
+from device_time import captured_or_none, stream_us
 
 import sizewise as sw
 
@@ -26,33 +26,6 @@ def smooth(shape: tuple[int, ...], scale: float = 2.0) -> torch.Tensor:
     mode = "bilinear" if len(size) == 2 else "trilinear"
     coarse = scale * torch.randn(images, classes, *(max(2, one // 16) for one in size), device="cuda")
     return torch.nn.functional.interpolate(coarse, size=size, mode=mode)
-
-
-def microseconds(run, repeats: int) -> float:
-    """From call to call."""
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(repeats):
-        run()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) / repeats * 1e6
-
-
-def captured(run):
-    """``run`` as a CUDA graph, or None where it cannot be one."""
-    try:
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            run()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            kept = run()
-    except RuntimeError:  # it makes the host wait
-        torch.cuda.synchronize()
-        return None
-    return lambda: (graph.replay(), kept)
 
 
 def ways(logits: torch.Tensor) -> dict:
@@ -103,13 +76,13 @@ def measured(shape: tuple[int, ...]) -> list[list[str]]:
         torch.cuda.synchronize()
         memory[name] = (torch.cuda.max_memory_allocated() - before) / logits.nbytes
         del kept
-        graphs[name] = None if name.startswith("rankseg") else captured(run)
+        graphs[name] = None if name.startswith("rankseg") else captured_or_none(run)
     on_device: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(ROUNDS):
         for name, run in runs.items():
-            times[name].append(microseconds(run, 5 if "rankseg" in name or "size" in name[9:] else 20))
+            times[name].append(stream_us(run, 5 if "rankseg" in name or "size" in name[9:] else 20))
             if graphs[name] is not None:
-                on_device[name].append(microseconds(graphs[name], 10))
+                on_device[name].append(stream_us(graphs[name], 10))
     rows = []
     for name in runs:
         device = statistics.median(on_device[name]) if on_device[name] else float("nan")

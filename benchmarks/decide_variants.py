@@ -13,6 +13,8 @@ import time
 import traceback
 
 import torch
+from decide import smooth
+from device_time import captured_or_none, stream_us
 
 import sizewise as sw
 
@@ -49,48 +51,12 @@ VARIANTS = {
 CHECKING, TIMING = 60, 30
 
 
-def smooth(shape, scale=2.0, seed=0):
-    """Coarse noise, enlarged sixteen times."""
-    torch.manual_seed(seed)
-    images, classes, *size = shape
-    coarse = scale * torch.randn(images, classes, *(max(2, one // 16) for one in size), device="cuda")
-    return torch.nn.functional.interpolate(coarse, size=size, mode="bilinear" if len(size) == 2 else "trilinear")
-
-
-def microseconds(run, repeats):
-    """From call to call."""
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(repeats):
-        run()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) / repeats * 1e6
-
-
-def captured(run):
-    """``run`` as a CUDA graph, or None where it cannot be one."""
-    try:
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            run()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            kept = run()
-    except RuntimeError as error:
-        torch.cuda.synchronize()
-        print("  not captured:", str(error).splitlines()[0], flush=True)
-        return None
-    return lambda: (graph.replay(), kept)
-
-
 def measured(run):
     """Medians from Python and on the device."""
-    graph = captured(run)
+    graph = captured_or_none(run)
     rounds = 5
-    python = statistics.median(microseconds(run, 20) for _ in range(rounds))
-    device = statistics.median(microseconds(graph, 20) for _ in range(rounds)) if graph else float("nan")
+    python = statistics.median(stream_us(run, 20) for _ in range(rounds))
+    device = statistics.median(stream_us(graph, 20) for _ in range(rounds)) if graph else float("nan")
     return f"python {python:7.0f}  device {device:7.0f}"
 
 

@@ -1,10 +1,45 @@
-"""How long a GPU takes: events around a call, or around replays of a CUDA graph; and the bandwidth of a copy."""
+"""How long a GPU takes: from call to call, or by events around a call or a CUDA graph; and the bandwidth of a copy."""
 
 import statistics
+import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
+
+
+def stream_us(run: Callable[[], Any], repeats: int) -> float:
+    """The time from call to call in Python, while the device may lag behind."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(repeats):
+        run()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / repeats * 1e6
+
+
+def captured(run: Callable[[], Any]) -> Callable[[], Any]:
+    """``run`` as a CUDA graph."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = run()
+    return lambda: (graph.replay(), kept)
+
+
+def captured_or_none(run: Callable[[], Any]) -> Callable[[], Any] | None:
+    """The same, or None where ``run`` makes the host wait, and cannot be one."""
+    try:
+        return captured(run)
+    except RuntimeError as error:
+        torch.cuda.synchronize()
+        print("  not captured:", str(error).splitlines()[0], flush=True)
+        return None
 
 
 def median_us(run: Callable[[], Any], repeats: int = 15) -> float:

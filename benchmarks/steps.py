@@ -11,9 +11,9 @@ import csv
 import os
 import statistics
 import sys
-import time
 
 import torch
+from device_time import captured, stream_us
 from torch.nn import functional
 
 import sizewise as sw
@@ -22,30 +22,6 @@ SHAPES = ((8, 2, 512, 512), (2, 3, 128, 128, 128), (8, 19, 512, 1024), (2, 16, 9
 KINDS = ((torch.float32, torch.int64), (torch.bfloat16, torch.uint8))
 ROUNDS, REPEATS = 7, 60
 HEAD = ["version", "shape", "logits", "way", "python_us", "device_us", "gpu", "torch", "commit"]
-
-
-def stream_us(run, repeats: int = REPEATS) -> float:
-    """Microseconds from call to call."""
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(repeats):
-        run()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) / repeats * 1e6
-
-
-def captured(run):
-    """``run`` as a CUDA graph."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            run()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        kept = run()
-    return lambda: (graph.replay(), kept)
 
 
 def steps(shape: tuple[int, ...], dtype: torch.dtype, labels: torch.dtype) -> dict:
@@ -91,7 +67,7 @@ def main() -> None:
             on_device: dict[str, list[float]] = {name: [] for name in graphs}
             for _ in range(ROUNDS):
                 for name, run in runs.items():
-                    times[name].append(stream_us(run))
+                    times[name].append(stream_us(run, REPEATS))
                 for name, run in graphs.items():
                     on_device[name].append(stream_us(run, 30))
             for name, found in times.items():

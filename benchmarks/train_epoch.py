@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from steps import captured, stream_us
+from device_time import captured, stream_us
 from torch import Tensor
 from torch.nn import functional
 

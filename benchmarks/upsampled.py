@@ -14,7 +14,7 @@ import time
 from itertools import product
 
 import torch
-from steps import captured, stream_us
+from device_time import captured, stream_us
 from torch.nn import functional
 
 import sizewise as sw

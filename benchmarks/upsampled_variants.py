@@ -9,7 +9,7 @@ import time
 from functools import partial
 
 import torch
-from steps import captured, stream_us
+from device_time import captured, stream_us
 
 from sizewise.stats.kernels import passes, piece_calls, upsampled_call
 from sizewise.stats.kernels.shapes import PieceShape

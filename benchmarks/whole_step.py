@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from steps import captured, stream_us
+from device_time import captured, stream_us
 from torch import Tensor, nn
 from torch.nn import functional
 

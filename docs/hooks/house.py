@@ -12,7 +12,10 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "sizewise"
 # Small modules that everybody stands on: one box.
-GROUND = ("errors", "wording", "progress", "files", "json_files", "csv_files", "checksums", "outside_names", "parallel")
+GROUND = (
+    *("errors", "wording", "palette", "progress", "files", "json_files"),
+    *("csv_files", "checksums", "outside_names", "parallel"),
+)
 WIDTH, HEIGHT, ACROSS, BETWEEN, LANE = 172, 60, 22, 46, 6  # of a box, the space beside and between, and of an arrow
 SWEEPS = 12  # up and down the layers, until neighbours are near each other
 

@@ -73,6 +73,15 @@ def file_name(name: str) -> str:
     return f"%2E{escaped[1:]}" if escaped.startswith(".") else escaped
 
 
+def plain_letters(name: str) -> str:
+    """The name in letters that every file system and shell takes; two names may become one.
+
+    >>> plain_letters("CE + 0.1 * Dice"), plain_letters("kvasir/polyp")
+    ('CE_0.1_Dice', 'kvasir_polyp')
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name)
+
+
 def written_cell(text: str) -> str:
     """A word for a cell of a table; an apostrophe keeps spreadsheets from working it out as a formula.
 

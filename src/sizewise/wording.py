@@ -12,13 +12,24 @@ def counted(number: int, what: str, plural: str = "") -> str:
     return f"{number} {what if number == 1 else plural or what + 's'}"
 
 
-def few(names: Sequence[str], most: int = 5) -> str:
+def few(names: Sequence[object], most: int = 5) -> str:
     """The first names, and how many more there are.
 
-    >>> few(["a", "b"]), few(["a", "b", "c", "d"], most=2)
-    ('a, b', 'a, b and 2 more')
+    >>> few(["a", "b"]), few([1, 2, 3, 4], most=2)
+    ('a, b', '1, 2 and 2 more')
     """
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(map(str, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Names as a sentence has them; with ``most`` the first few of many.
+
+    >>> listed(["CE"]), listed(["CE", "Dice", "RCE"]), listed(["CE", "Dice", "RCE"], most=2)
+    ('CE', 'CE, Dice and RCE', 'CE, Dice and 1 more')
+    """
+    if most is not None and len(names) > most:
+        return few(names, most)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def left_out(names: Sequence[str], what: str, plural: str) -> str:

@@ -126,10 +126,14 @@ def test_a_group_named_like_a_case_is_not_that_case():
     assert any({"b", "c"} <= side for side in sides)
 
 
-def test_json_there_and_back_and_its_errors():
+def test_json_there_and_back_and_its_errors(tmp_path):
     split = split_cases(dataset_of(cases(20)), seed=0)
-    assert Split.from_json(split.to_json()) == split
-    with pytest.raises(BadInput, match="wanted JSON with the lists train, validation and test"):
-        Split.from_json('{"train": ["a"]}')
+    path = tmp_path / "split.json"
+    path.write_text(split.to_json())
+    assert Split.read(path) == split
+    path.write_text('{"train": ["a"]}')
+    with pytest.raises(BadInput, match="validation must be a list, and it is missing"):
+        Split.read(path)
+    path.write_text('{"train": ["a"], "validation": [], "test": ["a"]}')
     with pytest.raises(BadInput, match="named more than once: a"):
-        Split.from_json('{"train": ["a"], "validation": [], "test": ["a"]}')
+        Split.read(path)

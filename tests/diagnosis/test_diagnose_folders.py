@@ -12,6 +12,7 @@ from probability_maps.saved_cases import drawn
 
 from sizewise.diagnosis.diagnose import diagnose
 from sizewise.diagnosis.diagnosis_page import write_diagnosis
+from sizewise.diagnosis.size_figures import size_agreement_figure
 from sizewise.errors import BadInput
 from sizewise.evaluate.folders import evaluate_folders
 
@@ -140,6 +141,14 @@ def test_the_files(tmp_path):
         rows = list(csv.DictReader(file))
     assert len(rows) == 6 * 2
     assert np.mean([float(row["dsc_now"]) for row in rows]) == pytest.approx(found.gains["now"].dsc, abs=1e-5)
+
+
+def test_each_dot_of_the_sizes_names_its_case(tmp_path):
+    pred, true, _ = write_cases(tmp_path)
+    found = diagnose(predictions=pred, targets=true)
+    panel = size_agreement_figure(found.collected, found.classes).views[0].panels[0]
+    (dots,) = (mark for mark in panel.marks if mark.kind == "points")
+    assert [tip.split("\n")[0] for tip in dots.text] == list(found.collected.cases)
 
 
 def test_without_probabilities_the_rest_is_there(tmp_path):

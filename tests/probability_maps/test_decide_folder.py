@@ -167,7 +167,8 @@ def test_regions_of_nnunet_become_one_label_map(folder, tmp_path):
             json.dumps({"regions_class_order": [1, 2, 3]}),
             "has 3 labels in regions_class_order, and the probabilities 2",
         ),
-        ("[", "dataset.json' cannot be read"),
+        ("[", "dataset.json' is not valid JSON in UTF-8, and cannot be read"),
+        (json.dumps({"regions_class_order": "ab"}), "dataset.json' cannot be read: regions_class_order: invalid"),
     ):
         (folder / "dataset.json").write_text(text)
         with pytest.raises(BadInput, match=said):

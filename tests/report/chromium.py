@@ -1,6 +1,5 @@
 """A headless Chromium, driven over a pipe by the DevTools protocol: no driver program, no port, no library."""
 
-import base64
 import contextlib
 import json
 import os
@@ -92,10 +91,6 @@ class Page:
     def mouse(self, kind: str, x: float, y: float) -> None:
         button = {"button": "left", "clickCount": 1} if kind != "mouseMoved" else {}
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **button)
-
-    def screenshot(self, path: Path, *, whole: bool = False) -> None:
-        picture = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(picture["data"]))
 
     def _receive(self) -> dict:
         while b"\0" not in self.buffer:

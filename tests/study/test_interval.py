@@ -8,7 +8,7 @@ from scipy import stats
 
 from sizewise.study.statistics.components import Components, components, mean_squares
 from sizewise.study.statistics.critical_value import combined_t
-from sizewise.study.statistics.interval import interval, resample
+from sizewise.study.statistics.interval import interval
 from sizewise.study.statistics.sample_size import groups_needed, power, sample_size, seeds_needed
 
 
@@ -119,8 +119,9 @@ def test_the_noise_is_counted_once():
 
 
 def test_one_seed_resamples_cases_alone_and_constants_are_not_luck():
-    draws = resample(np.array([[0.0, 1.0] * 20]))
-    assert draws.std() == pytest.approx(0.5 / np.sqrt(39), rel=0.1)
+    found = interval(np.array([[0.0, 1.0] * 20]))
+    half = 2.023 * 0.5 / np.sqrt(39)  # t of 39 degrees; the draws are multiples of 1/40
+    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.05)
     same = interval(np.zeros((3, 20)))
     assert (same.low, same.high, same.p_value) == (0, 0, 1)
     constant = interval(np.full((3, 20), 0.25))

@@ -10,7 +10,7 @@ from train.tiny_runs import CPU as CPU_RUNTIME
 from train.tiny_runs import PHOTO, history_without_times, memory_dataset, train_tiny
 
 import sizewise as sw
-from sizewise.train.augment import AUGMENTATIONS, augment, augment_with_cells
+from sizewise.train.augment import AUGMENTATIONS, augment
 from sizewise.train.batches import Cropper, ResidentBatches, StreamedBatches
 from sizewise.train.case_cells import find_case_cells
 from sizewise.train.epoch_plan import draw_plan
@@ -75,12 +75,12 @@ def test_streamed_batches_have_the_same_cells_and_they_move_with_the_labels():
         # a map that has the labels' numbers moves as the labels do, and neither changes the other
         given = crops[0].images.float(), crops[0].labels, crops[0].motions.float(), crops[0].colours.float()
         images, labels, motions, colours = given
-        wanted = augment(images, labels, motions, colours)
+        *wanted, _ = augment(images, labels, None, motions, colours)
         as_cells = (UNLABELLED - labels.int()).expand(-1, 2, -1, -1)
-        *found, cells_found = augment_with_cells(images, labels, as_cells, motions, colours)
+        *found, cells_found = augment(images, labels, as_cells, motions, colours)
         assert all(torch.equal(one, other) for one, other in zip(found, wanted, strict=True))
         assert torch.equal((UNLABELLED - cells_found[:, 1:]).to(labels.dtype), wanted[1])
-        *_, moved = augment_with_cells(images, labels, crops[0].cells, motions, colours)
+        *_, moved = augment(images, labels, crops[0].cells, motions, colours)
         assert moved.dtype == torch.int32
         assert set(moved.unique().tolist()) <= {0, *crops[0].cells.unique().tolist()}
 

@@ -34,7 +34,7 @@ def test_flips_are_exact_along_each_axis(shape):
     for axis in range(1, len(shape) + 1):  # counted from the last, as affine_grid does
         motion = identity(len(shape))
         motion[0, axis - 1, axis - 1] = -1
-        moved, moved_labels = augment(images, labels, motion, NO_COLOUR)
+        moved, moved_labels, _ = augment(images, labels, None, motion, NO_COLOUR)
         torch.testing.assert_close(moved, images.flip(-axis), rtol=0, atol=1e-3)
         assert torch.equal(moved_labels, labels.flip(-axis))
 
@@ -42,7 +42,7 @@ def test_flips_are_exact_along_each_axis(shape):
 @pytest.mark.parametrize("shape", [(5, 6), (4, 5, 6)])
 def test_no_motion_changes_nothing(shape):
     images, labels = numbered(shape)
-    moved, moved_labels = augment(images, labels, identity(len(shape)), NO_COLOUR)
+    moved, moved_labels, _ = augment(images, labels, None, identity(len(shape)), NO_COLOUR)
     torch.testing.assert_close(moved, images, rtol=0, atol=1e-3)
     assert torch.equal(moved_labels, labels)
 
@@ -51,7 +51,7 @@ def test_a_quarter_turn_by_hand():
     images, labels = numbered((3, 3))  # 0 1 2 / 3 4 5 / 6 7 8
     turn = torch.zeros(1, 2, 3)
     turn[0, :, :2] = torch.from_numpy(rotation(np.array([np.pi / 2]))[0])
-    moved, moved_labels = augment(images, labels, turn, NO_COLOUR)
+    moved, moved_labels, _ = augment(images, labels, None, turn, NO_COLOUR)
     # what lands at (x, y) comes from (-y, x): the right column becomes the top row
     assert moved_labels[0, 0].tolist() == [[2, 5, 8], [1, 4, 7], [0, 3, 6]]
     torch.testing.assert_close(moved, moved_labels.float(), rtol=0, atol=1e-4)
@@ -60,14 +60,14 @@ def test_a_quarter_turn_by_hand():
 def test_what_comes_from_outside_counts_for_nothing():
     images, labels = torch.ones(1, 1, 4, 4), torch.zeros(1, 1, 4, 4, dtype=torch.uint8)
     half = identity(2) * 2  # zoomed out by two: the image covers the middle
-    moved, moved_labels = augment(images, labels, half, NO_COLOUR)
+    moved, moved_labels, _ = augment(images, labels, None, half, NO_COLOUR)
     inside = torch.zeros(4, 4, dtype=torch.bool)
     inside[1:3, 1:3] = True
     assert torch.equal(moved_labels[0, 0] == UNLABELLED, ~inside)
     assert torch.equal(moved_labels[0, 0] == 0, inside)
     assert moved[0, 0, 0, 0] == 0
     kept = torch.full_like(labels, UNLABELLED)
-    assert (augment(images, kept, identity(2), NO_COLOUR)[1] == UNLABELLED).all()
+    assert (augment(images, kept, None, identity(2), NO_COLOUR)[1] == UNLABELLED).all()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_image_and_labels_move_together_under_every_draw(word, dims):
     generator = np.random.default_rng(0)
     motions = draw_motions(generator, AUGMENTATIONS[word], 16, np.array(shape), np.ones(dims)).astype(np.float32)
     many = image.expand(16, 1, *shape)
-    moved, labels = augment(many, many.to(torch.uint8), torch.from_numpy(motions), NO_COLOUR.expand(16, 2, 1))
+    moved, labels, _ = augment(many, many.to(torch.uint8), None, torch.from_numpy(motions), NO_COLOUR.expand(16, 2, 1))
     clear = ((moved < 0.02) | (moved > 0.98)) & (labels != UNLABELLED)
     assert clear.float().mean() > 0.5
     assert torch.equal((moved > 0.5)[clear], (labels == 1)[clear])
@@ -123,7 +123,7 @@ def test_slices_stay_slices(thin):
     def lost(word):
         drawn = draw_motions(np.random.default_rng(0), AUGMENTATIONS[word], 50, size, np.ones(3))
         labels = torch.zeros(50, 1, *size, dtype=torch.uint8)
-        moved = augment(labels.float(), labels, torch.from_numpy(drawn).float(), NO_COLOUR.expand(50, 2, 1))[1]
+        moved = augment(labels.float(), labels, None, torch.from_numpy(drawn).float(), NO_COLOUR.expand(50, 2, 1))[1]
         return (moved == UNLABELLED).float().mean()
 
     assert lost("slices") < 0.2 < lost("volume")
@@ -139,7 +139,7 @@ def test_only_the_allowed_axes_are_flipped_and_about_half_the_time():
 def test_colours_change_intensities_alone():
     colours = torch.tensor([[[2.0, 1.0], [0.5, 0.0]]])
     images, labels = torch.ones(1, 2, 3, 3), torch.ones(1, 1, 3, 3, dtype=torch.uint8)
-    moved, moved_labels = augment(images, labels, identity(2), colours)
+    moved, moved_labels, _ = augment(images, labels, None, identity(2), colours)
     assert moved[0, :, 1, 1].tolist() == pytest.approx([2.5, 1.0])
     assert torch.equal(moved_labels, labels)
     none = draw_colours(np.random.default_rng(0), AUGMENTATIONS["flip"], 3, 2)

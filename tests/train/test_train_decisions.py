@@ -124,7 +124,7 @@ def test_labels_and_scores_are_those_of_decide(data, finished, tmp_path):
     """Against ``sw.decide`` on logits that are upsampled by hand, with the temperature of ``sw.fit_decision``."""
     decide_run(data, finished, BOTH)
     config, dataset = read_config(finished), open_dataset(str(data))
-    task = make_task(config, dataset, Split.from_json((finished / "split.json").read_text()))
+    task = make_task(config, dataset, Split.read(finished / "split.json"))
     preparation = Preparation.read(finished / "preparation.json")
     fabric = make_fabric(config, CPU)
     network = load_network(config, task, preparation, finished, fabric=fabric)

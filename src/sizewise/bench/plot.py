@@ -1,10 +1,10 @@
 """The benchmark as a picture: time over the floor, and memory over the logits, for every loss and shape."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
+from sizewise.palette import OKABE_ITO
+
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
@@ -43,7 +43,7 @@ def draw_bench(path: Path, rows: Sequence[dict]) -> None:
                 [row[column] for row in chosen],
                 [names.index((row["library"], row["loss"])) for row in chosen],
                 MARKERS[place % len(MARKERS)],
-                color=COLOURS[place % len(COLOURS)],
+                color=OKABE_ITO[place % len(OKABE_ITO)],
                 fillstyle="full" if dtype == "float32" else "none",
                 alpha=1 if layout == "contiguous" else 0.45,
                 markersize=5,
@@ -68,19 +68,6 @@ def draw_bench(path: Path, rows: Sequence[dict]) -> None:
     figure.suptitle(f"forward + backward on {about['device']}, torch {about['torch']}", fontsize=10, x=0.01, ha="left")
     for ending in ("svg", "png"):
         figure.savefig(path.with_suffix(f".{ending}"), dpi=120)
-
-
-def read_rows(path: Path) -> list[dict]:
-    """The rows of a ``bench.csv``, numbers as numbers; what was not measured is None."""
-    numbers = ("_ms", "_floor", "_rce", "_ce", "_logits")
-    with path.open(newline="") as file:
-        return [
-            {
-                name: (float(value) if value else None) if name.endswith(numbers) else value
-                for name, value in row.items()
-            }
-            for row in csv.DictReader(file)
-        ]
 
 
 def _within(tick: float, limits: tuple[float, float]) -> bool:

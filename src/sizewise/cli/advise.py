@@ -30,35 +30,26 @@ def command(
     from sizewise.advice.mask_regions import mask_regions
     from sizewise.advice.own_studies import read_studies
     from sizewise.cli.advise_screen import show_advice
-    from sizewise.cli.data_screen import as_flags
-    from sizewise.data.recognise import find_layout, open_dataset
-    from sizewise.data.split_options import SplitOptions, read_split
+    from sizewise.cli.data_words import DataWords
+    from sizewise.data.recognise import find_layout
+    from sizewise.data.split_options import read_split
     from sizewise.train.recipes import recipe_by_layout
 
     known = (*read_evidence(), *read_studies(evidence or ()))
-    SplitOptions(table=split, test_share=test_share, folds=folds)  # two that contradict each other are refused now
-    dataset = open_dataset(
-        path,
+    words = DataWords(
         name=name,
         merge=merge,
         classes_csv=classes_csv,
         ignore_index=ignore_index,
-        modality=tuple(word.strip() for word in modality.split(",") if word.strip()),
+        modality=modality,
         background=background,
         groups=groups,
+        split=split,
+        test_share=test_share,
+        folds=folds,
     )
+    words.split_options()  # two that contradict each other are refused now
+    dataset = words.open(path)
     regions = mask_regions(dataset, subsets=read_split(Path(split), dataset) if split else None)
     advice = advise_table(regions.table, evidence=known, recipe=recipe_by_layout(find_layout(path, name=name).name))
-    options = {
-        "--name": name,
-        "--merge": merge,
-        "--classes-csv": classes_csv,
-        "--ignore-index": ignore_index,
-        "--modality": modality,
-        "--background": background,
-        "--groups": groups,
-        "--split": split,
-        "--test-share": test_share,
-        "--folds": folds or None,
-    }
-    show_advice(dataset, regions, advice, ["--data", path, *as_flags(options)])
+    show_advice(dataset, regions, advice, ["--data", path, *words.flags()])

@@ -27,46 +27,37 @@ def command(
     ] = None,
 ) -> None:
     """Recognise a data set, check every file of it, and show its cases, classes and region sizes."""
-    from sizewise.cli.data_screen import as_flags, make_folder, show_dataset, show_findings, write_files
+    from sizewise.cli.data_screen import make_folder, show_dataset, show_findings, write_files
+    from sizewise.cli.data_words import DataWords
     from sizewise.cli.outlook_screen import show_outlook
     from sizewise.data.check import check_dataset
-    from sizewise.data.recognise import open_dataset
-    from sizewise.data.split_options import SplitOptions
-    from sizewise.study.outlook import look_at_data
+    from sizewise.study.outlook import LOSSES, SEEDS, look_at_data
 
     if out is not None:
         make_folder(out)  # before the work, not after it
-    dataset = open_dataset(
-        path,
+    words = DataWords(
         name=name,
         merge=merge,
         classes_csv=classes_csv,
         ignore_index=ignore_index,
-        modality=tuple(word.strip() for word in modality.split(",") if word.strip()),
+        modality=modality,
         background=background,
         groups=groups,
+        split=split,
+        test_share=test_share,
+        folds=folds,
     )
-    chosen = SplitOptions(table=split, test_share=test_share, folds=folds)
+    dataset = words.open(path)
+    chosen = words.split_options()
     result = check_dataset(dataset)
     splits = show_dataset(dataset, result, chosen)
-    options = {
-        "--name": name,
-        "--merge": merge,
-        "--classes-csv": classes_csv,
-        "--ignore-index": ignore_index,
-        "--modality": modality,
-        "--background": background,
-        "--groups": groups,
-        "--split": split,
-        "--test-share": test_share,
-        "--folds": folds or None,
-    }
     if plan and splits:
         tested = [name for one in splits for name in one.test]
         show_outlook([look_at_data(dataset, tested, folds=folds)])
-        study = ["sizewise", "compare", "--data", path, *as_flags(options), "--losses", "CE,JaccardCE,RCE"]
-        print(f"  Hours and memory on this machine: {shlex.join([*study, '--seeds', '3', '--dry-run'])}")
+        study = ["sizewise", "compare", "--data", path, *words.flags()]
+        study += ["--losses", ",".join(LOSSES), "--seeds", str(SEEDS), "--dry-run"]
+        print(f"  Hours and memory on this machine: {shlex.join(study)}")
     written = write_files(dataset, result, out) if out is not None else ()
-    show_findings(path, result, written, options=options)
+    show_findings(path, result, written, flags=words.flags())
     if result.errors:
         raise typer.Exit(2)

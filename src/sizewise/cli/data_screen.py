@@ -66,15 +66,14 @@ def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -
 
 def _scored(dataset: Dataset) -> str:
     """Which classes scores count; who called label 0 something else is told that it is left out."""
-    names = ", ".join(f"{name} ({k})" for k, name in list(dataset.scored.items())[:_SHOWN])
-    more = f" and {len(dataset.scored) - _SHOWN} more" if len(dataset.scored) > _SHOWN else ""
+    names = few([f"{name} ({k})" for k, name in dataset.scored.items()], most=_SHOWN)
     if dataset.activation == "sigmoid":
-        return f"{names}{more}"
+        return names
     if not dataset.background:
-        return f"every class: {names}{more}"
+        return f"every class: {names}"
     zero = dataset.classes[0]
     hint = "" if zero.lower() == "background" or len(dataset.classes) == 2 else "; --background none scores it too"
-    return f"{names}{more}. Label 0, {zero}, is the background{hint}"
+    return f"{names}. Label 0, {zero}, is the background{hint}"
 
 
 def _count_subsets(dataset: Dataset) -> str:
@@ -146,17 +145,6 @@ def write_files(dataset: Dataset, result: CheckResult, folder: Path) -> tuple[Pa
         raise BadInput(f"--out '{folder}' can't be written to: {error.strerror}.") from error
 
 
-def as_flags(options: dict[str, object]) -> list[str]:
-    """The options that were given, as ``sizewise train`` spells them."""
-    flags: list[str] = []
-    for name, value in options.items():
-        if value is True:
-            flags.append(name)
-        elif value is not None and value is not False and value != "":  # 0 is a value
-            flags += [name, str(value)]
-    return flags
-
-
 def _lines(findings: Sequence[Finding]) -> list[str]:
     """A line for each finding, and one for all that are alike."""
     lines, alike = [], defaultdict(list)
@@ -171,8 +159,8 @@ def _lines(findings: Sequence[Finding]) -> list[str]:
     return lines
 
 
-def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, options: dict[str, object]) -> None:
-    """The findings, what was written, and what to run next, with the same options. Errors go to stderr."""
+def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, flags: list[str]) -> None:
+    """The findings, what was written, and what to run next, with the same flags. Errors go to stderr."""
     warnings = [finding for finding in result.findings if finding.level == "warning"]
     for level, findings, stream in (("warning", warnings, sys.stdout), ("error", result.errors, sys.stderr)):
         lines = _lines(findings)
@@ -188,9 +176,9 @@ def show_findings(path: str, result: CheckResult, written: tuple[Path, ...], *, 
         print(f"sizewise: {errors} in '{path}'. Correct this and run it again.", file=sys.stderr)
         return
     print("All files are in order." if not warnings else f"No errors; {counted(len(_lines(warnings)), 'warning')}.")
-    again = shlex.join(["sizewise", "data", path, *as_flags(options)])
+    again = shlex.join(["sizewise", "data", path, *flags])
     show_next(
-        shlex.join(["sizewise", "train", "--data", path, *as_flags(options)]),
-        f"{shlex.join(['sizewise', 'advise', path, *as_flags(options)])}  # which loss, for regions like these",
+        shlex.join(["sizewise", "train", "--data", path, *flags]),
+        f"{shlex.join(['sizewise', 'advise', path, *flags])}  # which loss, for regions like these",
         *([] if written else [f"{again} --out DIR  # the plot, and sizes.csv"]),
     )

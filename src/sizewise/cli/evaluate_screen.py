@@ -10,7 +10,7 @@ from sizewise.cli.show import show_next
 from sizewise.data.names_beside import names_beside
 from sizewise.errors import BadInput
 from sizewise.evaluate.folders import Evaluation
-from sizewise.wording import counted
+from sizewise.wording import counted, few
 
 _LARGEST_ID = 65535
 
@@ -95,5 +95,4 @@ def show_evaluation(
 
 
 def _note(sentence: str, names: tuple) -> None:
-    listed = ", ".join(str(name) for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    print(f"Note: {sentence}: {listed}.", file=sys.stderr)
+    print(f"Note: {sentence}: {few(names, most=8)}.", file=sys.stderr)

@@ -11,7 +11,8 @@ from sizewise.stats.cell_operator import add_cell_gradient, cell_gradient, cell_
 from sizewise.stats.cells import Cells, find_cells, prepare_cells
 from sizewise.stats.inputs import full_size_logits, prepare
 from sizewise.stats.operator import region_gradient
-from sizewise.stats.region_stats import RegionStats, take_cell_stats
+from sizewise.stats.region_stats import RegionStats
+from sizewise.stats.take_stats import take_cell_stats
 
 if TYPE_CHECKING:
     from sizewise.criterion.criterion import Criterion

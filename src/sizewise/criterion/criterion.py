@@ -15,7 +15,8 @@ from sizewise.criterion.term_values import TermValues
 from sizewise.criterion.watch import Callback, Watch
 from sizewise.module import Module
 from sizewise.stats.fields import Field
-from sizewise.stats.region_stats import RegionStats, take_stats
+from sizewise.stats.region_stats import RegionStats
+from sizewise.stats.take_stats import take_stats
 
 if TYPE_CHECKING:
     from sizewise.criterion.weighted_sum import Loss

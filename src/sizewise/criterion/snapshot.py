@@ -10,7 +10,7 @@ from sizewise.module import Module
 from sizewise.stats import fields as f
 from sizewise.stats.fields import Field
 from sizewise.stats.inputs import check_ignore_index, prepare
-from sizewise.stats.region_stats import cell_reading
+from sizewise.stats.take_stats import reading_of
 
 if TYPE_CHECKING:
     from sizewise.criterion.criterion import Criterion
@@ -60,7 +60,7 @@ class Snapshot:
         kinds = [int(field.kind) for field in self.fields]
         parameters = [field.parameter for field in self.fields]
         self.reading = (self.ignore_index, self.sigmoid, kinds, parameters, self.upsample)
-        self.cell_fields, self.cell_reading = cell_reading(criterion.cell_fields, self.ignore_index, self.activation)
+        self.cell_fields, self.cell_reading = reading_of(criterion.cell_fields, self.ignore_index, self.activation)
         self.has_cells = bool(criterion.cell_fields)
         self.fusible = (
             not getattr(criterion, "_is_replica", False)

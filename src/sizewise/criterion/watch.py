@@ -9,7 +9,8 @@ from torch import Tensor
 
 from sizewise.private_apis import runs_while_compiling
 from sizewise.stats.fields import Field
-from sizewise.stats.region_stats import RegionStats, named_fields
+from sizewise.stats.region_stats import RegionStats
+from sizewise.stats.take_stats import named_fields
 
 if TYPE_CHECKING:
     from sizewise.criterion.criterion import Criterion

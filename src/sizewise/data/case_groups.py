@@ -7,7 +7,7 @@ from pathlib import Path
 from sizewise.csv_files import read_rows
 from sizewise.errors import BadInput
 from sizewise.files import expanded
-from sizewise.wording import counted
+from sizewise.wording import counted, few
 
 _NAMED = 3
 
@@ -37,7 +37,7 @@ def groups_by(word: str, cases: Collection[str]) -> dict[str, str]:
     found = {case: _match(pattern, case) for case in cases}
     if missing := sorted(case for case, group in found.items() if not group):
         raise BadInput(
-            f"`groups`: the pattern {word!r} finds nothing in the name of {_some(missing)} "
+            f"`groups`: the pattern {word!r} finds nothing in the name of {few(missing, most=_NAMED)} "
             f"({counted(len(missing), 'case')} of {len(found)}). Every case needs a group: widen the pattern, or give "
             "a CSV with the columns case and group."
         )
@@ -69,8 +69,8 @@ def read_case_groups(path: Path, cases: Collection[str]) -> dict[str, str]:
             raise BadInput(f"`groups`: '{path}' puts {case} into {found[case]} and into {group}. A case has one group.")
     if missing := sorted(set(cases) - set(found)):
         raise BadInput(
-            f"`groups`: '{path}' has no group for {_some(missing)}. Cases are named as the label maps, without the "
-            "ending."
+            f"`groups`: '{path}' has no group for {few(missing, most=_NAMED)}. Cases are named as the label maps, "
+            "without the ending."
         )
     return found
 
@@ -98,7 +98,3 @@ def count_groups(cases: Collection[str], groups: Mapping[str, str]) -> int:
     2
     """
     return len({("group", groups[case]) if groups.get(case) else ("case", case) for case in cases})
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

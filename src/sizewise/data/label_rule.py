@@ -9,9 +9,11 @@ import numpy as np
 from sizewise.data.file_names import is_jpeg
 from sizewise.data.pictures import read_label_colours, read_label_picture
 from sizewise.errors import BadInput
+from sizewise.wording import few
 
 WHITE_THRESHOLD = 127
 _TABLE_SIZE = 1 << 24
+_LISTED = 12
 _JPEG_NOISE = 32  # compression moves black by a few levels, never by this much
 
 
@@ -99,8 +101,8 @@ class LabelRule:
             raise BadInput(f"'{path}' holds values that the table of classes does not name. {_list_values(raw)}")
         found = ids[raw]
         if not found.all():
-            unknown = np.unique(raw[found == 0])
-            listed = describe_colours(unknown) if self.kind == "colours" else _shorten([int(v) for v in unknown])
+            unknown = np.unique(raw[found == 0]).tolist()
+            listed = describe_colours(unknown) if self.kind == "colours" else few(unknown, most=_LISTED)
             raise BadInput(
                 f"'{path}' holds {self.kind} that the table of classes does not name: {listed}. Add a row for each."
             )
@@ -128,13 +130,8 @@ def describe_colours(packed: "np.ndarray | list[int]") -> str:
     >>> describe_colours([65536 + 512 + 3])
     '(1, 2, 3)'
     """
-    return _shorten([(int(c) >> 16, (int(c) >> 8) & 255, int(c) & 255) for c in packed])
+    return few([(int(c) >> 16, (int(c) >> 8) & 255, int(c) & 255) for c in packed], most=_LISTED)
 
 
 def _list_values(raw: np.ndarray) -> str:
-    return f"Values found: {_shorten([int(value) for value in np.unique(raw)])}."
-
-
-def _shorten(items: list) -> str:
-    text = ", ".join(str(item) for item in items[:12])
-    return text if len(items) <= 12 else f"{text} and {len(items) - 12} more"
+    return f"Values found: {few(np.unique(raw).tolist(), most=_LISTED)}."

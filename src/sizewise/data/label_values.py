@@ -25,7 +25,7 @@ from sizewise.data.open_options import OpenOptions
 from sizewise.data.pictures import read_label_picture
 from sizewise.errors import BadInput
 from sizewise.parallel import map_threads
-from sizewise.wording import counted
+from sizewise.wording import counted, few
 
 _BLACK_UP_TO, _WHITE_FROM = 32, 223  # where JPEG leaves black and white
 _LISTED, _WITH_FILES = 16, 6
@@ -210,10 +210,8 @@ def _what_is_wrong(values: list[int], options: OpenOptions) -> str:
 def _examples(masks: Sequence[MaskValues], pool: Sequence[int]) -> str:
     """The values found: with a file for each while they are few, else with the mask that holds most of them."""
     if len(pool) > _WITH_FILES:
-        listed = ", ".join(str(value) for value in pool[:_LISTED])
-        more = f" and {len(pool) - _LISTED} more" if len(pool) > _LISTED else ""
         worst = max(masks, key=lambda mask: len(mask.values))
-        return f"Values found: {listed}{more}; {len(worst.values)} of them in '{worst.path}'."
+        return f"Values found: {few(pool, most=_LISTED)}; {len(worst.values)} of them in '{worst.path}'."
     holders = {value: [mask.path for mask in masks if value in mask.values] for value in pool}
     parts = [
         f"{value} (in {len(files)} of {len(masks)} masks, as '{files[0].name}')" for value, files in holders.items()

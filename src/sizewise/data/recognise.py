@@ -15,6 +15,7 @@ from sizewise.data.subject_names import with_subjects
 from sizewise.errors import BadInput
 from sizewise.files import expanded
 from sizewise.outside_names import check_case_names, check_name
+from sizewise.wording import few
 
 # Modules, the most telling layout first. `LAYOUTS.insert(0, "my_package.my_layout")` adds one from outside.
 LAYOUTS = [
@@ -174,8 +175,7 @@ def _inside(root: Path, modules: list[LayoutModule]) -> Path:
 
 def _nothing_fits(root: Path, modules: list[LayoutModule]) -> str:
     entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
-    listed = ", ".join(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries[:_LISTED])
-    more = f" and {len(entries) - _LISTED} more" if len(entries) > _LISTED else ""
+    listed = few([f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries], most=_LISTED)
     inner = [
         f"'{entry}' looks like {module.NAME}"
         for entry in entries[:_LISTED]
@@ -185,7 +185,7 @@ def _nothing_fits(root: Path, modules: list[LayoutModule]) -> str:
     ]
     layouts = "\n".join(f"  {module.NAME}: {module.LAYOUT}".rstrip(": ") for module in modules)
     return (
-        f"'{root}' is no data set that is known here. It holds: {listed or 'nothing'}{more}.\n"
+        f"'{root}' is no data set that is known here. It holds: {listed or 'nothing'}.\n"
         + (f"But {inner[0]}: did you mean that one?\n" if inner else "")
         + f"Known layouts:\n{layouts}"
     )

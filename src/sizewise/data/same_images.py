@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from sizewise.data.dataset import Case
+from sizewise.wording import listed
 
 _NAMED = 6
 
@@ -39,10 +40,8 @@ def same_images(cases: Iterable[tuple[Case, str]]) -> Iterator[str]:
         groups = {("group", case.group) if case.group else ("case", case.name) for case in same}
         if len(groups) > 1:
             names = [case.name for case in same]
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            listed = f"{', '.join(names[:_NAMED])}{more}" if more else f"{', '.join(names[:-1])} and {names[-1]}"
             where = f" in {len(groups)} groups" if any(case.group for case in same) else ""
             yield (
-                f"{listed} are the same image{where}. One may be trained on and another scored: remove all but one, or "
-                "put them into one group with a CSV for `groups`."
+                f"{listed(names, most=_NAMED)} are the same image{where}. One may be trained on and another scored: "
+                "remove all but one, or put them into one group with a CSV for `groups`."
             )

@@ -11,6 +11,7 @@ import numpy as np
 from sizewise.data.check import CaseSizes
 from sizewise.data.dataset import Dataset
 from sizewise.outside_names import written_cell
+from sizewise.palette import OKABE_ITO
 from sizewise.wording import counted
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = ("class", "present", "mean", "median", "smallest", "largest", "distribution")
 BLOCKS = " ▁▂▃▄▅▆▇█"
 _BARS = 12  # with the other columns, a terminal of 80 holds them
-ORANGE, BLUE = "#D55E00", "#0072B2"  # of Okabe and Ito's palette, which colour-blind readers can tell apart
+BLUE, ORANGE = OKABE_ITO[:2]
 
 
 @dataclass(frozen=True)

@@ -38,33 +38,20 @@ class Split:
     test: tuple[str, ...]
 
     def to_json(self) -> str:
-        """As text for the run folder.
-
-        >>> Split.from_json(Split(("a",), (), ("b",)).to_json())
-        Split(train=('a',), validation=(), test=('b',))
-        """
+        """As text for the run folder."""
         return json.dumps(asdict(self), indent=1) + "\n"
 
     @staticmethod
-    def from_json(text: str) -> "Split":
-        """Read back what ``to_json`` wrote, or what a user wrote in the same form."""
-        try:
-            content = json.loads(text)
-            lists = {field.name: tuple(map(str, content[field.name])) for field in fields(Split)}
-        except (ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"split: wanted JSON with the lists train, validation and test ({error!r}).") from error
+    def read(path: Path) -> "Split":
+        """What ``to_json`` wrote to a file, or what a user wrote in the same form."""
+        content = read_json(path)
+        check_kinds(content, {field.name: list for field in fields(Split)}, path)
+        lists = {field.name: tuple(map(str, content[field.name])) for field in fields(Split)}
         names = [name for part in lists.values() for name in part]
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise BadInput(f"split: cases are named more than once: {', '.join(twice[:8])}.")
         return Split(**lists)
-
-    @staticmethod
-    def read(path: Path) -> "Split":
-        """What ``to_json`` wrote to a file."""
-        content = read_json(path)
-        check_kinds(content, {field.name: list for field in fields(Split)}, path)
-        return Split.from_json(json.dumps(content))
 
 
 def split_cases(

@@ -14,7 +14,6 @@ _WORDS: dict[str, Subset] = {
     "train": "train", "training": "train", "validation": "validation", "val": "validation", "valid": "validation",
     "test": "test", "testing": "test", "": "", "none": "",
 }  # fmt: skip
-_HEADER = ("case", "subset")
 
 
 @dataclass(frozen=True)

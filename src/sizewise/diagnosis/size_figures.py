@@ -8,7 +8,10 @@ from sizewise.diagnosis.collected import Collected
 from sizewise.diagnosis.component_errors import size_words
 from sizewise.diagnosis.summary import ClassSummary
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View, numbers
-from sizewise.report.figures.error_by_size import BINS, binned
+from sizewise.report.figures.error_by_size import BINS, binned, size_curves, size_edges, size_panels
+from sizewise.report.figures.error_by_size import TITLE as ERROR_TITLE
+from sizewise.report.figures.size_agreement import CAPTION, Agreement, agreement_panel
+from sizewise.report.figures.size_agreement import TITLE as AGREEMENT_TITLE
 
 SECTION = "Sizes"
 COMPONENTS = "Components"
@@ -19,32 +22,15 @@ MOST_DOTS = 400
 def size_agreement_figure(found: Collected, classes: Sequence[ClassSummary]) -> Figure:
     """Predicted minus true size over the true size of every case, with bias and limits (Bland and Altman)."""
     panels = []
+    cases = [name for name, valid_px in zip(found.cases, found.valid_px, strict=True) if valid_px]
     for style, one in enumerate(classes[:MOST_PANELS]):
-        predicted, true = (100 * part for part in found.sizes(one.class_id))
-        kept = np.unique(np.linspace(0, len(true) - 1, min(len(true), MOST_DOTS)).astype(int))
-        tips = [f"true {t:.3g} %, predicted {p:.3g} %" for t, p in zip(true[kept], predicted[kept], strict=True)]
-        ends = numbers([true.min(), true.max()])
-
-        def level(value: float, label: str, style: int = style, ends: list[float | None] = ends) -> Mark:
-            height = numbers([100 * value] * 2)
-            return Mark("line", ends, height, label, style, listed=False, dashed=label != "bias")
-
-        marks = [
-            Mark("line", ends, [0.0, 0.0]),
-            Mark("points", numbers(true[kept]), numbers((predicted - true)[kept]), "", style, text=tips, faint=True),
-            level(one.bias, "bias"),
-            level(one.lower, "limits"),
-            level(one.upper, "limits"),
-        ]
-        panels.append(Panel(marks, one.name, "true size (% of the image)", "predicted − true (points)"))
+        predicted, true = found.sizes(one.class_id)
+        size = Agreement(one.bias, one.lower, one.upper)
+        panels.append(agreement_panel(one.name, true, predicted - true, size, cases=cases, style=style, dots=MOST_DOTS))
     rows = [[one.name, one.cases, one.bias, one.relative, one.lower, one.upper] for one in classes]
     columns = ("class", "cases_with_it", "bias", "relative_bias", "lower_limit", "upper_limit")
-    caption = (
-        "Each dot is a case. The line is the bias, the mean of predicted minus true size; 95 % of the cases are "
-        "expected between the dashed limits of agreement (bias ± 1.96 standard deviations)."
-    )
-    title = "Predicted against true region size"
-    return Figure("sizes", title, caption + _first(classes), SECTION, [View("", panels)], columns, rows, height=0.8)
+    caption = CAPTION + _first(classes)
+    return Figure("sizes", AGREEMENT_TITLE, caption, SECTION, [View("", panels)], columns, rows, height=0.8)
 
 
 def size_error_figure(found: Collected, classes: Sequence[ClassSummary]) -> Figure | LeftOut:
@@ -59,34 +45,23 @@ def size_error_figure(found: Collected, classes: Sequence[ClassSummary]) -> Figu
         there = true > 0
         if there.sum() < 2:
             continue
-        edges = np.unique(np.quantile(true[there], np.linspace(0, 1, BINS + 1)))
-        part = binned(true[there], (predicted - true)[there], np.nan_to_num(dsc[there]), edges)
-        for drawn, values, form in zip(marks, (part.relative_error, part.dsc), ("{:+.3g} %", "{:.1f} %"), strict=True):
-            x, y = numbers(100 * part.centre), numbers(100 * values)
-            tips = [
-                f"{one.name}\n{n} regions around {100 * at:.3g} %: {form.format(100 * value)}"
-                for n, at, value in zip(part.count, part.centre, values, strict=True)
-            ]
-            drawn += [Mark("line", x, y, one.name, style)]
-            drawn += [Mark("points", x, y, one.name, style, text=tips, listed=False)]
+        error = (predicted - true)[there]
+        part = binned(true[there], error, np.nan_to_num(dsc[there]), size_edges(true[there]))
+        for drawn, curve in zip(marks, size_curves(part, one.name, style), strict=True):
+            drawn += curve
         table = zip(part.centre, part.count, part.relative_error, part.dsc, strict=True)
         rows += [[one.name, float(at), int(n), float(error), float(score)] for at, n, error, score in table]
-    title = "Error by region size"
     if not rows:
-        return LeftOut("size-errors", title, SECTION, "no class is in two cases or more.")
+        return LeftOut("size-errors", ERROR_TITLE, SECTION, "no class is in two cases or more.")
     everything = [value for mark in marks[0] for value in mark.x if value is not None]
     zero = Mark("line", [min(everything), max(everything)], [0.0, 0.0])
-    axis = "true size (% of the image)"
-    panels = [
-        Panel([zero, *marks[0]], "size error", axis, "(predicted − true) / true (%)", x_log=True),
-        Panel(marks[1], "overlap", axis, "mean DSC (%)", x_log=True),
-    ]
+    panels = size_panels([zero, *marks[0]], marks[1])
     caption = (
         f"Regions of each class from small to large, in up to {BINS} groups of equally many. Below 0 such regions are "
         "predicted too small, above 0 too large."
     )
     columns = ("class", "true_proportion", "cases", "mean_relative_error", "mean_dsc")
-    return Figure("size-errors", title, caption, SECTION, [View("", panels)], columns, rows)
+    return Figure("size-errors", ERROR_TITLE, caption, SECTION, [View("", panels)], columns, rows)
 
 
 def component_figure(found: Collected, classes: Sequence[ClassSummary]) -> Figure | LeftOut:

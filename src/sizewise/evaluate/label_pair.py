@@ -12,6 +12,7 @@ from sizewise.data.volumes import largest_offset_mm, read_volume, whole_numbers
 from sizewise.errors import BadInput
 from sizewise.evaluate.matching import Pair
 from sizewise.metrics.class_masks import nonzero_box
+from sizewise.wording import few
 
 WHITE = 255
 _LARGEST_ID = 255  # larger values are instance numbers or grey levels, unless the user names classes
@@ -149,6 +150,4 @@ def _size(label_map: LabelMap) -> str:
 
 
 def _listed(values: frozenset[int]) -> str:
-    listed = sorted(values)
-    more = f" and {len(listed) - 12} more" if len(listed) > 12 else ""
-    return f"the values {', '.join(map(str, listed[:12]))}{more}"
+    return f"the values {few(sorted(values), most=12)}"

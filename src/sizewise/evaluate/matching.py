@@ -8,7 +8,7 @@ from sizewise.data.file_names import PICTURE_ENDINGS, is_picture, is_volume, ste
 from sizewise.data.target_names import pair_targets
 from sizewise.errors import BadInput
 from sizewise.outside_names import check_case_names
-from sizewise.wording import counted
+from sizewise.wording import counted, few
 
 _NAMED = 8  # files in a message before it says "and more"
 
@@ -42,9 +42,10 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     partners = pair_targets(predicted, wanted, targets)
     missing = sorted(wanted.keys() - partners.values())
     if missing and (cases == "all" or len(missing) == len(wanted)):
+        quoted = [f"'{name}'" for name in missing]
         raise BadInput(
             f"{len(missing)} of {counted(len(wanted), 'target has', 'targets have')} no prediction: "
-            f"{_listed(missing)}. Wanted in '{predictions}' a file of the same name for each label map "
+            f"{few(quoted, most=_NAMED)}. Wanted in '{predictions}' a file of the same name for each label map "
             "(the ending may differ, and a label map's name may end in _mask or the like). Predict the missing cases, "
             "or score those that are there with `cases=predicted`."
         )
@@ -85,8 +86,3 @@ def _label_maps(folder: Path, argument: str) -> dict[str, Path]:
 
 def _is_label_map(path: Path) -> bool:
     return is_picture(path) or is_volume(path)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(f"'{name}'" for name in names[:_NAMED]) + more

@@ -1,11 +1,11 @@
 """Overlapping regions as one label map, where nnU-Net's ``dataset.json`` beside them says which lies on top."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from sizewise.errors import BadInput
+from sizewise.json_files import read_json
 
 KEY = "regions_class_order"
 
@@ -18,11 +18,11 @@ def region_values(folder: Path, channels: int) -> tuple[int, ...]:
     path = folder / "dataset.json"
     if not path.is_file():
         return ()
+    order = read_json(path, hint="Correct or remove it.").get(KEY, ())
     try:
-        order = json.loads(path.read_text(encoding="utf-8")).get(KEY, ())
         values = tuple(int(value) for value in order)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise BadInput(f"'{path}' cannot be read: {error}. Correct or remove it.") from error
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"'{path}' cannot be read: {KEY}: {error}. Correct or remove it.") from error
     if values and len(values) != channels:
         raise BadInput(
             f"'{path}' has {len(values)} labels in {KEY}, and the probabilities {channels} channels. Correct it, "

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from sizewise.report.verdict import CANNOT, VerdictGroup, capital, listed
+from sizewise.report.verdict import CANNOT, VerdictGroup, capital
 from sizewise.study.statistics.paired import Comparison
 from sizewise.study.statistics.sentences import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
+from sizewise.wording import listed
 
 TITLE = "Decisions of the same networks"
 METHOD = (

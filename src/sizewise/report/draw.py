@@ -1,16 +1,17 @@
 """Paint a figure with matplotlib, as SVG and PNG."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sizewise.files import write_whole
+from sizewise.outside_names import plain_letters
+from sizewise.palette import OKABE_ITO
 from sizewise.progress import track
 from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View
 from sizewise.report.formatted_table import to_csv
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5C5C5C", "#8B6D00")  # after Okabe, Ito
+COLOURS = (*OKABE_ITO, "#5C5C5C", "#8B6D00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
 GREY = "#8A8A8A"
@@ -36,7 +37,7 @@ def file_names(figure: Figure, *, every_view: bool = False) -> list[tuple[str, V
         return [(figure.name, figure.views[0])]
     stems: dict[str, View] = {}
     for view in figure.views if every_view else figure.views[:MOST_FILES]:
-        stem = f"{figure.name}-{re.sub(r'[^A-Za-z0-9._-]+', '_', view.label)[:80]}"
+        stem = f"{figure.name}-{plain_letters(view.label)[:80]}"
         stems[stem if stem not in stems else f"{stem}-{len(stems)}"] = view
     return list(stems.items())
 

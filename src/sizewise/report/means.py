@@ -27,11 +27,10 @@ class Mean:
         return f"{number}{spread}".replace("-", "−")
 
 
-def class_means(scores: Scores, metric: str, *, absolute: bool = False) -> dict[tuple[int, int, int], Mean]:
+def class_means(scores: Scores, metric: str) -> dict[tuple[int, int, int], Mean]:
     """By (setting, arm, class): the mean over cases that have a value, over seeds."""
     part = scores.of(metric).known
-    value = np.abs(part.value) if absolute else part.value
-    keys, means, _ = group_means([part.setting, part.arm, part.class_id, part.seed], value)
+    keys, means, _ = group_means([part.setting, part.arm, part.class_id, part.seed], part.value)
     return _over_seeds(list(zip(*(key.tolist() for key in keys[:3]), strict=True)), means)
 
 

@@ -7,7 +7,9 @@ from sizewise.report.judgement import UNTESTED, judge
 from sizewise.report.standing import Standing
 from sizewise.study.statistics.paired import FEWEST_GROUPS, FEWEST_SEEDS, Comparison
 from sizewise.study.statistics.sentences import BETTER, NOT_SHOWN, ONE_SEED, WORSE, verdicts
+from sizewise.wording import listed
 
+NAMED = 4  # arms in a sentence before it says how many more there are
 CANNOT = "What cannot be shown"
 ABOUT_PREDICTIONS = (
     "This is about these very predictions, on new cases: the same models trained once more may do otherwise. To "
@@ -89,8 +91,8 @@ def _among(best: str, reference: str, standing: Standing | None) -> str:
         return ""
     beaten = [arm for arm in standing.against(best, BETTER) if arm != reference]
     tied = standing.against(best, NOT_SHOWN)
-    parts = [f", and is shown better than {_several(beaten)} as well"] if beaten else []
-    parts += [f"{'; it' if beaten else ', but it'} is not shown better than {_several(tied)}"] if tied else []
+    parts = [f", and is shown better than {listed(beaten, most=NAMED)} as well"] if beaten else []
+    parts += [f"{'; it' if beaten else ', but it'} is not shown better than {listed(tied, most=NAMED)}"] if tied else []
     return "".join(parts)
 
 
@@ -131,24 +133,6 @@ def capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them.
-
-    >>> listed(["CE"]), listed(["CE", "Dice", "RCE"])
-    ('CE', 'CE, Dice and RCE')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _several(names: Sequence[str], most: int = 4) -> str:
-    """The first few, and how many more.
-
-    >>> _several(["a", "b", "c"], most=2), _several(["a", "b"])
-    ('a, b and 1 more', 'a and b')
-    """
-    return listed(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
-
-
 def _lead(
     better: Sequence[str],
     worse: Sequence[str],
@@ -167,7 +151,7 @@ def _lead(
         return f"Nothing could be tested: {_why_untested(untested[0])}. That is not the same as no difference."
     said = "; ".join(parts) + "." if parts else f"No {what} can be shown to differ from {reference}."
     left = [one.arm for one in untested if not one.identical]
-    return f"{said} {_several(left)} could not be tested." if left else said
+    return f"{said} {listed(left, most=NAMED)} could not be tested." if left else said
 
 
 def _why_untested(one: Comparison) -> str:

@@ -29,6 +29,7 @@ TYPICAL = Components(seed=0.0130**2, group=0.0562**2, noise=0.0953**2)
 TYPICAL_SOURCE = "typical spreads: 0.8 DSC points between seeds, as on Kvasir-SEG"
 MORE_SEEDS = (3, 5, 10)
 FOLDS = 5
+LOSSES, SEEDS = ("CE", "DiceCE", "JaccardCE", "RCE"), 3  # of the study that a data set alone is looked at for
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,9 @@ def look_ahead(runs: Sequence[PlannedRun], folder: Path, *, timed_on: Runtime | 
     return found
 
 
-def look_at_data(dataset: Dataset, tested: Iterable[str], *, folds: int = 0, arms: int = 4, seeds: int = 3) -> Outlook:
-    """The same for a data set and a split of it, and a study of so many losses and seeds on one network."""
-    tested = list(tested)
+def look_at_data(dataset: Dataset, tested: Iterable[str], *, folds: int = 0) -> Outlook:
+    """The same for a data set and a split of it, and a study of LOSSES with SEEDS seeds on one network."""
+    tested, arms = list(tested), len(LOSSES)
     groups = _groups(dataset)
     labelled = [case.name for case in dataset.cases if case.target]
     return Outlook(
@@ -138,12 +139,12 @@ def look_at_data(dataset: Dataset, tested: Iterable[str], *, folds: int = 0, arm
         groups=count_groups(tested, groups),
         all_groups=count_groups(labelled, groups),
         arms=arms,
-        seeds=seeds,
+        seeds=SEEDS,
         folds=folds,
         comparisons=arms - 1,
         parts=TYPICAL,
         source=TYPICAL_SOURCE,
-        runs=arms * seeds * max(folds, 1),
+        runs=arms * SEEDS * max(folds, 1),
     )
 
 

@@ -1,7 +1,7 @@
 """The settings of a study, from flags or from a YAML file."""
 
-import json
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -51,20 +51,15 @@ class StudyConfig:
         if self.reference and self.reference not in self.losses:
             raise BadInput(f"the reference must be one of {', '.join(self.losses)}, got {self.reference!r}.")
 
-    def to_json(self) -> str:
-        """As text for the study folder."""
-        return json.dumps(asdict(self), indent=1)
-
     @staticmethod
-    def from_json(text: str) -> "StudyConfig":
-        """What :meth:`to_json` wrote; other keys are for readers of the report.
+    def from_values(content: Mapping[str, Any]) -> "StudyConfig":
+        """The study that a ``study.json`` holds; other keys are for readers of the report.
 
-        >>> config = StudyConfig(data=("synthetic",), losses=("CE", "RCE"), settings=(("epochs", 2),))
-        >>> StudyConfig.from_json(config.to_json()) == config
-        True
+        >>> StudyConfig.from_values({"data": ["synthetic"], "losses": ["CE"], "settings": [["size", [8, 8]]]}).settings
+        (('size', (8, 8)),)
         """
         known = {field.name for field in fields(StudyConfig)}
-        values = {name: value for name, value in json.loads(text).items() if name in known}
+        values = {name: value for name, value in content.items() if name in known}
         values |= {name: tuple(values[name]) for name in LISTS if name in values}
         pairs = values.get("settings", ())
         values["settings"] = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in pairs)

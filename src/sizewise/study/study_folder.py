@@ -14,7 +14,7 @@
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,8 +72,7 @@ def open_study(folder: Path, config: StudyConfig, *, command: str, threads: int 
             config = read_study(folder).joined(config)
             before = read_study_content(path)
             commands = [*before.get("commands", []), command]
-        content = json.loads(config.to_json())
-        content |= {"name": folder.resolve().name, "commands": list(dict.fromkeys(commands))}
+        content = asdict(config) | {"name": folder.resolve().name, "commands": list(dict.fromkeys(commands))}
         content["reference"] = config.reference or config.losses[0]
         content["threads"] = threads if before is None else before.get("threads", threads)
         write_whole(path, json.dumps(content, indent=1))
@@ -99,7 +98,7 @@ def read_study(folder: Path) -> StudyConfig:
     if not path.exists():
         raise BadInput(f"'{folder}' is no study: it has no study.json. Comparing losses makes one.")
     content = read_study_content(path)
-    return StudyConfig.from_json(json.dumps(content))
+    return StudyConfig.from_values(content)
 
 
 def read_study_content(path: Path) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from sizewise.data.dataset import Dataset
 from sizewise.errors import BadInput, RunFailed
 from sizewise.files import write_whole
 from sizewise.study.grid import PlannedRun
-from sizewise.study.study_folder import read_failure, run_status
 from sizewise.train.config import Runtime
 from sizewise.train.failures import is_out_of_memory
 from sizewise.train.history import Row
@@ -62,21 +61,19 @@ class Worker:
         except RunBusy:
             return "elsewhere"
         except (BadInput, RunFailed) as error:
-            note_failure(place, str(error), crowded=is_crowding(error))
+            note_failure(place, str(error))
             return "crowded" if is_crowding(error) else "failed"
         except Exception as error:
-            details, crowded = traceback.format_exc(), is_crowding(error)
-            note_failure(place, f"{type(error).__name__}: {error}", details=details, crowded=crowded)
-            return "crowded" if crowded else "failed"
+            note_failure(place, f"{type(error).__name__}: {error}", details=traceback.format_exc())
+            return "crowded" if is_crowding(error) else "failed"
         finally:
             release_memory()
         return "finished"
 
 
-def note_failure(place: Path, error: str, *, details: str = "", crowded: bool = False) -> None:
-    """Write down why a run failed, beside what it has; ``crowded``: it may go well alone."""
-    content = {"error": error, "details": details, "crowded": crowded}
-    write_whole(place / "failed.json", json.dumps(content, indent=1))
+def note_failure(place: Path, error: str, *, details: str = "") -> None:
+    """Write down why a run failed, beside what it has."""
+    write_whole(place / "failed.json", json.dumps({"error": error, "details": details}, indent=1))
 
 
 def is_crowding(error: BaseException | None) -> bool:
@@ -98,14 +95,6 @@ def forget_failures(folder: Path, runs: list[PlannedRun]) -> None:
     """Runs that failed are tried again."""
     for run in runs:
         (folder / "runs" / run.name / "failed.json").unlink(missing_ok=True)
-
-
-def deserves_another_try(place: Path) -> bool:
-    """Whether a run was left behind by a worker that died, or failed where others may have been why."""
-    status = run_status(place)
-    if status.word != "failed":
-        return status.word != "finished"
-    return bool(read_failure(place).get("crowded"))
 
 
 def release_memory() -> None:

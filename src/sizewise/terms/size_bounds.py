@@ -1,11 +1,8 @@
 """Quadratic penalties on proportions outside their bounds."""
 
-from typing import Any
-
 from torch import Tensor
 
 from sizewise.stats.region_stats import RegionStats
-from sizewise.terms.reduction import Classes
 from sizewise.terms.size_limits import SizeLimitsTerm
 
 
@@ -34,31 +31,6 @@ class SizeBounds(SizeLimitsTerm):
     >>> round(float(term(torch.zeros(1, 2, 1, 4), target)), 4)  # (0.5 − 0.2)²
     0.09
     """
-
-    def __init__(
-        self,
-        lower: Any = 0.0,
-        upper: Any = 1.0,
-        *,
-        temperature: float = 10.0,
-        pixels: str = "valid",
-        scope: str = "image",
-        classes: Classes = "all",
-        class_weight: Any = None,
-        absent: str = "include",
-        class_reduction: str = "sum",
-    ) -> None:
-        super().__init__(
-            lower,
-            upper,
-            temperature=temperature,
-            pixels=pixels,
-            scope=scope,
-            classes=classes,
-            class_weight=class_weight,
-            absent=absent,
-            class_reduction=class_reduction,
-        )
 
     def per_region(self, stats: RegionStats, images: RegionStats) -> Tensor:
         return size_bounds(self.predicted(stats), *self.limits(images))

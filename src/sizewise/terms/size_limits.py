@@ -18,16 +18,16 @@ class SizeLimitsTerm(SizeTerm):
 
     def __init__(
         self,
-        lower: Any,
-        upper: Any,
+        lower: Any = 0.0,
+        upper: Any = 1.0,
         *,
-        temperature: float,
-        pixels: str,
-        scope: str,
-        classes: Classes,
-        class_weight: Any,
-        absent: str,
-        class_reduction: str,
+        temperature: float = 10.0,
+        pixels: str = "valid",
+        scope: str = "image",
+        classes: Classes = "all",
+        class_weight: Any = None,
+        absent: str = "include",
+        class_reduction: str = "sum",
     ) -> None:
         super().__init__(
             temperature=temperature,

@@ -109,19 +109,14 @@ def rotation_3d(angles: np.ndarray) -> np.ndarray:
     return result
 
 
-def augment(images: Tensor, labels: Tensor, motions: Tensor, colours: Tensor) -> tuple[Tensor, Tensor]:
-    """Apply the draws to scaled images (N, C, *S) and labels (N, 1 or C, *S) uint8.
-
-    What comes from outside the crop is 0 in the image and UNLABELLED in the labels: it counts for nothing.
-    """
-    images, labels, _ = augment_with_cells(images, labels, None, motions, colours)
-    return images, labels
-
-
-def augment_with_cells(
+def augment(
     images: Tensor, labels: Tensor, cells: Tensor | None, motions: Tensor, colours: Tensor
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The same, and the cells' maps (N, K', *S) move along, in the labels' own pass; outside there is none, 0."""
+    """Apply the draws to scaled images (N, C, *S), labels (N, 1 or C, *S) uint8 and the cells' maps (N, K', *S).
+
+    What comes from outside the crop is 0 in the image and UNLABELLED in the labels: it counts for nothing. Cells move
+    in the labels' own pass; outside there is none, 0.
+    """
     shape = [len(images), colours.shape[-1], *[1] * (images.dim() - 2)]
     images = images * colours[:, 0].view(shape) + colours[:, 1].view(shape)
     grid = F.affine_grid(motions, list(images.shape), align_corners=False)

@@ -4,11 +4,9 @@ Finding them takes tens of milliseconds for an image and a second for a volume, 
 there takes what a crop of labels does, on the device, inside a CUDA graph. A component that a crop cuts stays one.
 """
 
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,6 +17,7 @@ from sizewise.parallel import available_cores, map_ahead
 from sizewise.private_apis import single_core_threads
 from sizewise.progress import track
 from sizewise.stats.cells import Cells, find_cells
+from sizewise.train.disk_store import cache_folder
 from sizewise.train.preparation import UNLABELLED
 from sizewise.train.store import Store
 
@@ -90,7 +89,7 @@ def _room(store: Store, size: int) -> Tensor:
     """int32 memory for all maps; in a file where the labels are in one."""
     if not store.on_disk:
         return torch.empty(size, dtype=torch.int32)
-    root = Path(os.environ.get("SIZEWISE_CACHE") or Path.home() / ".cache" / "sizewise")
+    root = cache_folder()
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=root) as file:  # the map keeps it until the process ends
         file.truncate(max(1, size) * 4)

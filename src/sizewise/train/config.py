@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -201,17 +202,14 @@ class RunConfig:
         return json.dumps(values, indent=1, sort_keys=True)
 
     @staticmethod
-    def from_json(text: str) -> "RunConfig":
+    def from_values(values: Mapping[str, Any]) -> "RunConfig":
         """The settings that :meth:`to_json` wrote.
 
         >>> config = RunConfig(data="synthetic", size=(64, 64), loss_options=(("smooth", 1.0),))
-        >>> RunConfig.from_json(config.to_json()) == config
+        >>> RunConfig.from_values(json.loads(config.to_json())) == config
         True
         """
-        values = json.loads(text)
-        if not isinstance(values, dict):
-            raise TypeError(f"wanted settings by name, got {type(values).__name__}")
-        values.setdefault("definitions", 1)
+        values = {"definitions": 1} | dict(values)
         known = {field.name for field in fields(RunConfig)}
         if unknown := sorted(set(values) - known):
             raise BadInput(

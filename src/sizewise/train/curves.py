@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sizewise.files import replacing
+from sizewise.palette import OKABE_ITO
 from sizewise.train.history import Row
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
+COLOURS = (*OKABE_ITO, "#000000")
 
 
 def draw_curves(path: Path, rows: Sequence[Row], *, title: str, classes: Mapping[int, str]) -> None:

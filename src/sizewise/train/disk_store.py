@@ -4,7 +4,6 @@ import errno
 import hashlib
 import json
 import os
-import re
 import shutil
 import time
 import zlib
@@ -20,6 +19,7 @@ import sizewise
 from sizewise.data.dataset import Case, Dataset
 from sizewise.errors import BadInput, RunFailed
 from sizewise.files import PARTIAL, replacing_folder
+from sizewise.outside_names import plain_letters
 from sizewise.train.preparation import Preparation
 from sizewise.train.store import Prepared, Store, label_channels, pack
 
@@ -27,16 +27,20 @@ DTYPES = {"torch.uint8": np.uint8, "torch.float16": np.float16}
 ABANDONED_S = 24 * 3600
 
 
+def cache_folder() -> Path:
+    """Where what is too large for memory goes: ``SIZEWISE_CACHE``, or ``~/.cache/sizewise``."""
+    return Path(os.environ.get("SIZEWISE_CACHE") or Path.home() / ".cache" / "sizewise")
+
+
 def cached_store(
     dataset: Dataset, cases: Sequence[Case], preparation: Preparation, decoded: Iterator[Prepared]
 ) -> Store:
     """The store of these cases, read from the cache folder, which is filled first where it does not hold them.
 
-    The folder is ``SIZEWISE_CACHE``, or ``~/.cache/sizewise``; each entry can be deleted at any time between runs.
+    Each entry can be deleted at any time between runs.
     """
-    root = Path(os.environ.get("SIZEWISE_CACHE") or Path.home() / ".cache" / "sizewise")
-    name = re.sub(r"[^A-Za-z0-9._-]+", "_", dataset.name)
-    folder = root / f"{name}-{_key(dataset, cases, preparation)}"
+    root = cache_folder()
+    folder = root / f"{plain_letters(dataset.name)}-{_key(dataset, cases, preparation)}"
     index = _read_index(folder)
     if index is None:
         try:

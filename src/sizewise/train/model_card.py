@@ -34,7 +34,7 @@ def model_card(run: ResolvedRun, folder: Path, rows: Sequence[Row]) -> str:
         _data(run),
         _scores(run, rows),
         _sizes(run, rows),
-        _decision(run, folder, rows),
+        _decision(folder, rows),
         _use(run),
         _limits(run, rows),
     ]
@@ -97,7 +97,7 @@ def _sizes(run: ResolvedRun, rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def _decision(run: ResolvedRun, folder: Path, rows: Sequence[Row]) -> str:
+def _decision(folder: Path, rows: Sequence[Row]) -> str:
     used = list(dict.fromkeys(row.of.decision for row in rows))
     kept = read_calibration(folder) if any(one != ARGMAX for one in used) else None
     text = (

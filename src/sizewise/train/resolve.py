@@ -132,8 +132,8 @@ def with_patch(config: RunConfig, dataset: Dataset, *, keep_spacing: bool) -> Ru
     return replace(config, patch=patch_for(np.median(shapes, axis=0), size_multiple(config.model)))
 
 
-def patch_for(shape: np.ndarray, multiple: int, voxels: int = PATCH_VOXELS) -> tuple[int, ...]:
-    """A patch in the proportions of ``shape``, a multiple of ``multiple``, of at most about ``voxels``.
+def patch_for(shape: np.ndarray, multiple: int) -> tuple[int, ...]:
+    """A patch in the proportions of ``shape``, a multiple of ``multiple``, of at most about PATCH_VOXELS.
 
     >>> patch_for(np.array([36, 50, 35]), 8)
     (40, 56, 40)
@@ -141,7 +141,7 @@ def patch_for(shape: np.ndarray, multiple: int, voxels: int = PATCH_VOXELS) -> t
     (144, 144, 112)
     """
     patch = np.maximum(np.ceil(shape / multiple), 1) * multiple
-    while patch.prod() > voxels * 1.2 and patch.max() > multiple:
+    while patch.prod() > PATCH_VOXELS * 1.2 and patch.max() > multiple:
         patch[np.argmax(patch)] -= multiple
     return tuple(int(n) for n in patch)
 

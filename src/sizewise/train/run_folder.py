@@ -24,7 +24,6 @@ import contextlib
 import hashlib
 import json
 import platform
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -40,6 +39,7 @@ from sizewise.errors import BadInput
 from sizewise.files import remove_unfinished, write_whole
 from sizewise.json_files import check_kinds, read_json
 from sizewise.metrics.cases_csv import ARGMAX, decisions_in
+from sizewise.outside_names import plain_letters
 from sizewise.train.config import RunConfig, Runtime
 
 
@@ -101,7 +101,7 @@ def read_config(folder: Path) -> RunConfig:
         raise BadInput(f"{folder} is no run folder: it has no config.json. Training makes one.")
     content = read_json(settings)
     try:
-        return RunConfig.from_json(json.dumps(content))
+        return RunConfig.from_values(content)
     except BadInput as error:
         raise BadInput(f"{settings}: {error}") from error
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -120,7 +120,7 @@ def run_name(config: RunConfig, data: str) -> str:
     """DATA-MODEL-LOSS-SEED-HASH, in letters that every file system takes: what a run's folder is called."""
     words = [data[:DATA_LETTERS], config.model[:LOSS_LETTERS], config.loss[:LOSS_LETTERS]]
     words += [f"s{config.seed}", config.hash]
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
+    return plain_letters("-".join(words))
 
 
 def threads_begun_with(folder: Path) -> int:

@@ -15,7 +15,7 @@ from sizewise.deep_supervision import DeepSupervision
 from sizewise.errors import BadInput
 from sizewise.models.padding import pad_to_multiple
 from sizewise.stats.cells import Cells
-from sizewise.train.augment import augment_with_cells
+from sizewise.train.augment import augment
 from sizewise.train.batches import Batches, blank_outside
 from sizewise.train.case_cells import CaseCells
 from sizewise.train.preparation import UNLABELLED
@@ -130,7 +130,7 @@ class Step:
         images = crops.images * factor + offset
         images, labels = blank_outside(images, crops.labels, crops.inside)
         if self.augmented:
-            images, labels, maps = augment_with_cells(images, labels, maps, crops.motions, crops.colours)
+            images, labels, maps = augment(images, labels, maps, crops.motions, crops.colours)
         if images.dim() == 4 and images.is_cuda:
             images = images.contiguous(memory_format=torch.channels_last)
         padded, crop = pad_to_multiple(images, self.multiple)

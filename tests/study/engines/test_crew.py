@@ -137,14 +137,6 @@ def test_what_others_may_have_caused():
     assert not any(map(worker.is_crowding, others))
 
 
-def test_only_what_others_may_have_caused_is_worth_another_try(tmp_path):
-    for name, crowded in (("bad", False), ("crowded", True)):
-        worker.note_failure(tmp_path / name, "it failed", crowded=crowded)
-    assert not worker.deserves_another_try(tmp_path / "bad")
-    assert worker.deserves_another_try(tmp_path / "crowded")
-    assert worker.deserves_another_try(tmp_path / "never begun")
-
-
 def test_a_gpu_is_named_as_the_parent_sees_it():
     assert [visible_gpu("GPU-a, GPU-b", n) for n in (0, 1)] == ["GPU-a", "GPU-b"]
     assert visible_gpu("", 2) == "2"

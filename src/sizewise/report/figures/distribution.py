@@ -9,6 +9,7 @@ from sizewise.report.scores import Scores
 
 SECTION = "Scores"
 MOST_VIEWS = 40
+BINS = 160  # of the smooth histogram that a violin is
 DOTS = 60  # single cases drawn in a violin; the shape is made of all
 
 
@@ -48,21 +49,21 @@ def violins(scores: Scores, conclusions: Conclusions) -> Figure | LeftOut:
     )
 
 
-def density(values: np.ndarray, *, bins: int = 160) -> tuple[np.ndarray, np.ndarray]:
+def density(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A smooth histogram on [0, 1]: Gaussian kernel of Silverman's width, reflected at the ends.
 
     >>> at, height = density(np.array([0.5, 0.5, 0.6]))
     >>> round(float((height * (at[1] - at[0])).sum()), 3)
     1.0
     """
-    counts, edges = np.histogram(np.clip(values, 0, 1), bins=bins, range=(0, 1))
+    counts, edges = np.histogram(np.clip(values, 0, 1), bins=BINS, range=(0, 1))
     spread = min(values.std(), np.subtract(*np.percentile(values, [75, 25])) / 1.34 or np.inf)
     width = max(0.9 * spread * len(values) ** -0.2, 0.006)
-    reach = np.arange(-bins, bins + 1) / bins
+    reach = np.arange(-BINS, BINS + 1) / BINS
     kernel = np.exp(-0.5 * (reach / width) ** 2)
     padded = np.concatenate([counts[::-1], counts, counts[::-1]])
-    smooth = np.convolve(padded, kernel / kernel.sum(), mode="same")[bins : 2 * bins]
-    return (edges[:-1] + edges[1:]) / 2, smooth / max(smooth.sum(), 1e-12) * bins
+    smooth = np.convolve(padded, kernel / kernel.sum(), mode="same")[BINS : 2 * BINS]
+    return (edges[:-1] + edges[1:]) / 2, smooth / max(smooth.sum(), 1e-12) * BINS
 
 
 def _violin(at: int, style: int, name: str, values: np.ndarray, quartiles: tuple[float, float, float]) -> list[Mark]:

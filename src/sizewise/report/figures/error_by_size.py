@@ -38,26 +38,29 @@ def error_by_size(scores: Scores, sizes: TrueSizes) -> Figure | LeftOut:
         chosen = sizes.of(*region) & present
         if chosen.sum() < 2:
             continue
-        edges = np.unique(np.quantile(sizes.true[chosen], np.linspace(0, 1, BINS + 1)))
+        edges = size_edges(sizes.true[chosen])
         name, zero = region_name(scores, *region), Mark("line", numbers(100 * edges[[0, -1]]), [0.0, 0.0])
         marks: tuple[list[Mark], list[Mark]] = ([zero], [])
         for arm in np.unique(sizes.part.arm[chosen]):
             mine, loss = chosen & (sizes.part.arm == arm), scores.arm_names[arm]
             found = binned(sizes.true[mine], sizes.part.value[mine], dsc[mine], edges)
-            for drawn, values, form in zip(
-                marks, (found.relative_error, found.dsc), ("{:+.3g} %", "{:.2f} %"), strict=True
-            ):
-                drawn += _curve(found, 100 * values, form, loss, int(arm))
+            for drawn, curve in zip(marks, size_curves(found, loss, int(arm)), strict=True):
+                drawn += curve
             upper = edges[np.minimum(found.number + 1, len(edges) - 1)]
             columns = (found.number, edges[found.number], upper, found.count, found.relative_error, found.dsc)
             rows += [[name, loss, *row] for row in zip(*(column.tolist() for column in columns), strict=True)]
         if len(views) < MOST_VIEWS:
-            views.append(View(name, _panels(*marks)))
+            views.append(View(name, size_panels(*marks)))
     caption = (
         f"Regions from small to large, in up to {BINS} groups of equally many. Below 0 the loss makes such regions too "
         "small, above 0 too large." + sizes.note
     )
     return Figure("size-errors", TITLE, caption, SECTION, views, COLUMNS, rows, choose="data and class")
+
+
+def size_edges(true: np.ndarray) -> np.ndarray:
+    """Ends of up to BINS groups of equally many regions."""
+    return np.unique(np.quantile(true, np.linspace(0, 1, BINS + 1)))
 
 
 def binned(true: np.ndarray, error: np.ndarray, dsc: np.ndarray, edges: np.ndarray) -> Bins:
@@ -73,16 +76,25 @@ def binned(true: np.ndarray, error: np.ndarray, dsc: np.ndarray, edges: np.ndarr
     return Bins(number, np.exp(centre), count, relative, overlap)
 
 
-def _curve(found: Bins, values: np.ndarray, form: str, loss: str, style: int) -> list[Mark]:
+def size_curves(found: Bins, name: str, style: int) -> tuple[list[Mark], list[Mark]]:
+    """Of one arm or class: the relative error, and the DSC."""
+    return (
+        _curve(found, 100 * found.relative_error, "{:+.3g} %", name, style),
+        _curve(found, 100 * found.dsc, "{:.2f} %", name, style),
+    )
+
+
+def _curve(found: Bins, values: np.ndarray, form: str, name: str, style: int) -> list[Mark]:
     x, y = numbers(100 * found.centre), numbers(values)
     tips = [
-        f"{loss}\n{n} regions around {100 * at:.3g} %: {form.format(value)}"
+        f"{name}\n{n} regions around {100 * at:.3g} %: {form.format(value)}"
         for n, at, value in zip(found.count, found.centre, values, strict=True)
     ]
-    return [Mark("line", x, y, loss, style), Mark("points", x, y, loss, style, text=tips, listed=False)]
+    return [Mark("line", x, y, name, style), Mark("points", x, y, name, style, text=tips, listed=False)]
 
 
-def _panels(errors: list[Mark], overlaps: list[Mark]) -> list[Panel]:
+def size_panels(errors: list[Mark], overlaps: list[Mark]) -> list[Panel]:
+    """The two side by side, over sizes on a logarithmic axis."""
     axis = "true size (% of the image)"
     return [
         Panel(errors, "size error", axis, "(predicted − true) / true (%)", x_log=True),

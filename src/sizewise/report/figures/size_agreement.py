@@ -1,5 +1,6 @@
 """Predicted against true region sizes: bias and limits of agreement (Bland and Altman)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,10 @@ TITLE = "Predicted against true region size"
 MOST_VIEWS = 24
 MOST_DOTS = 12_000  # of the whole figure
 LIMIT = 1.96  # standard deviations, between which 95 % of normal differences lie
+CAPTION = (
+    "Each dot is a case (a sample where there are many). The line is the bias, the mean of predicted minus true "
+    "size; 95 % of the cases are expected between the dashed limits of agreement (bias ± 1.96 standard deviations)."
+)
 COLUMNS = ("region", "loss", "values", "mean_true_proportion", "bias", "lower_limit", "upper_limit")
 
 
@@ -51,43 +56,46 @@ def size_agreement(scores: Scores, sizes: TrueSizes) -> Figure | LeftOut:
             found, loss = agreement(sizes.part.value[mine]), scores.arm_names[arm]
             means = float(sizes.true[mine].mean()), found.bias, found.lower, found.upper
             rows.append([name, loss, int(mine.sum()), *means])
-            panels.append(_panel(scores, sizes, mine, found, int(arm), dots))
+            true, error = sizes.true[mine], sizes.part.value[mine]
+            cases = [scores.cases[case] for case in sizes.part.case[mine]]
+            panels.append(agreement_panel(loss, true, error, found, cases=cases, style=int(arm), dots=dots))
         if len(views) < MOST_VIEWS:
             views.append(View(name, same_range(panels)))
-    caption = (
-        "Each dot is a case (a sample where there are many). The line is the bias, the mean of predicted minus true "
-        "size; 95 % of the cases are expected between the dashed limits of agreement (bias ± 1.96 standard deviations)."
-    )
-    caption += sizes.note
+    caption = CAPTION + sizes.note
     if len(regions) > MOST_VIEWS:
         caption += f" The first {MOST_VIEWS} of {len(regions)} regions are drawn; the numbers of all are in its table."
     return Figure("sizes", TITLE, caption, SECTION, views, COLUMNS, rows, choose="data and class", height=0.8)
 
 
-def _panel(scores: Scores, sizes: TrueSizes, mine: np.ndarray, found: Agreement, arm: int, dots: int) -> Panel:
-    """One arm: a dot per case, the bias and its limits."""
-    true, error, loss = sizes.true[mine], sizes.part.value[mine], scores.arm_names[arm]
+def agreement_panel(
+    name: str,
+    true: np.ndarray,
+    error: np.ndarray,
+    found: Agreement,
+    *,
+    cases: Sequence[str],
+    style: int,
+    dots: int,
+) -> Panel:
+    """One arm or class: a dot per case, at most so many, the bias and its limits."""
     kept = _sample(len(true), dots)
-    tips = [
-        f"{scores.cases[case]}\ntrue {100 * t:.3g} %, predicted {100 * (t + e):.3g} %"
-        for case, t, e in zip(sizes.part.case[mine][kept], true[kept], error[kept], strict=True)
-    ]
+    tips = [f"{cases[at]}\ntrue {100 * true[at]:.3g} %, predicted {100 * (true[at] + error[at]):.3g} %" for at in kept]
     ends = numbers([100 * true.min(), 100 * true.max()])
     limits = f"limits {100 * found.lower:+.3g} to {100 * found.upper:+.3g}"
-    tip_of_lines = [f"{loss}: bias {100 * found.bias:+.3g} points, {limits}"] * 2
+    tip_of_lines = [f"{name}: bias {100 * found.bias:+.3g} points, {limits}"] * 2
 
     def level(value: float, label: str, *, dashed: bool) -> Mark:
         height = numbers([100 * value] * 2)
-        return Mark("line", ends, height, label, arm, text=tip_of_lines, listed=False, dashed=dashed)
+        return Mark("line", ends, height, label, style, text=tip_of_lines, listed=False, dashed=dashed)
 
     marks = [
         Mark("line", ends, [0.0, 0.0]),
-        Mark("points", numbers(100 * true[kept]), numbers(100 * error[kept]), "", arm, text=tips, faint=True),
+        Mark("points", numbers(100 * true[kept]), numbers(100 * error[kept]), "", style, text=tips, faint=True),
         level(found.bias, "bias", dashed=False),
         level(found.lower, "limits", dashed=True),
         level(found.upper, "limits", dashed=True),
     ]
-    return Panel(marks, loss, "true size (% of the image)", "predicted − true (points)")
+    return Panel(marks, name, "true size (% of the image)", "predicted − true (points)")
 
 
 def _sample(count: int, most: int) -> np.ndarray:

@@ -111,7 +111,6 @@ class SumsCall(CellCall):
         nvidia = self.device.type == "cuda" and torch.version.hip is None
         limit = {"maxnreg": REGISTERS} if nvidia else {}  # more would leave some programs to a second round
         self.launch = Launch(cell_tiles, self.rows * walk.programs, shape.warps, numbers, ordered, **limit)
-        self.image_fields = image_fields
         if image_fields:
             places = tuple(range(len(image_fields)))
             self.set_second_stage(described["IMAGE_KINDS"], places, walk.programs)

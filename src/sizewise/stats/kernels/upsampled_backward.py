@@ -16,6 +16,7 @@ import triton.language as tl
 
 from sizewise.stats.kernels.piece_coefficients import chunk_slots
 from sizewise.stats.kernels.piece_gradient import pixel_factors, summed_exponentials
+from sizewise.stats.kernels.piece_handover import gathered, taps_of
 from sizewise.stats.kernels.piece_logits import (
     below,
     class_corners,
@@ -29,38 +30,6 @@ from sizewise.stats.kernels.piece_share_pulls import share_pull, summed_share_pu
 from sizewise.stats.kernels.piece_targets import class_shares, piece_labels, piece_masks
 from sizewise.stats.kernels.raw_access import read, write
 from sizewise.stats.kernels.tile import row_start
-
-
-@triton.jit
-def taps_of(x_table, x_pieces, cell, owned, first_piece, TAPS: tl.constexpr):
-    """The pieces around each cell: which lane has them, and whether the cell is the first or the second of theirs."""
-    starts = x_table + 4 * x_pieces
-    begin = tl.load(starts + tl.maximum(cell - 1, 0), mask=owned, other=0)
-    end = tl.load(starts + cell + 1, mask=owned, other=0)
-    lanes = ()
-    firsts = ()
-    seconds = ()
-    for tap in tl.static_range(TAPS):
-        piece = begin + tap
-        there = owned & (piece < end)
-        first = tl.load(x_table + 2 * x_pieces + piece, mask=there, other=-1)
-        second = tl.load(x_table + 3 * x_pieces + piece, mask=there, other=-1)
-        lanes = lanes + (tl.where(there, piece - first_piece, 0),)
-        firsts = firsts + (there & (first == cell),)
-        seconds = seconds + (there & (second == cell) & (first != cell),)
-    return lanes, firsts, seconds
-
-
-@triton.jit
-def gathered(left, right, taps):
-    """What each cell gets from the pieces around it, (CHUNK, LANES) with one cell to a lane."""
-    lanes, firsts, seconds = taps
-    total = tl.zeros_like(left)
-    for tap in tl.static_range(len(lanes)):
-        lane = tl.broadcast_to(lanes[tap], left.shape)
-        total = tl.where(firsts[tap], total + tl.gather(left, lane, 1), total)
-        total = tl.where(seconds[tap], total + tl.gather(right, lane, 1), total)
-    return total
 
 
 @triton.jit

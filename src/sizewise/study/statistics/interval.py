@@ -23,7 +23,7 @@ class Interval(NamedTuple):
         estimate: the mean difference.
         low: lower end.
         high: upper end.
-        p_value: two-sided, of a difference of zero; below 1 − level exactly where the interval leaves zero out.
+        p_value: two-sided, of a difference of zero; below 1 − LEVEL exactly where the interval leaves zero out.
     """
 
     estimate: np.ndarray
@@ -36,39 +36,13 @@ def interval(
     differences: np.ndarray,
     *,
     squares: MeanSquares | None = None,
-    level: float = LEVEL,
     replicates: int = REPLICATES,
 ) -> Interval:
     """Percentile interval of (..., S, G) paired differences, for new seeds and new groups of cases.
 
-    Seeds and groups are both redrawn (see ``resample``), the groups from those at hand, the seeds by their estimated
-    spread. The result depends neither on the order of seeds and groups nor on which loss is called the reference.
-    With one seed the groups alone are resampled: the interval is then about these two runs, not about the losses.
-    ``squares`` are the mean squares of the differences, where the seeds' is not the pair's own (``moderated``).
-
-    >>> one = interval(np.array([[0.1, 0.2, 0.0, 0.1], [0.2, 0.1, 0.1, 0.0]]))
-    >>> float(one.estimate), bool(one.low < 0.1 < one.high)
-    (0.1, True)
-    """
-    squares = squares or mean_squares(differences)
-    drawn = _standard(differences, squares, replicates=replicates)
-    error = np.sqrt(_total(squares) / (squares.seeds * squares.groups))
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=-1)  # the stretch keeps the order
-    low, high = (squares.mean + error * _stretch(end[..., None], squares)[..., 0] for end in (low, high))
-    zero = -np.copysign(_unstretch(np.abs(squares.mean) / _not_zero(error), squares), squares.mean)[..., None]
-    below, above = (drawn <= zero).sum(axis=-1), (drawn >= zero).sum(axis=-1)
-    rare = np.where(error > 0, np.minimum(below, above), np.where(squares.mean == 0, replicates, 0))
-    p_value = np.minimum(1.0, 2 * (rare + 1) / (replicates + 1))
-    return Interval(squares.mean, low, high, p_value)
-
-
-def resample(
-    differences: np.ndarray, *, squares: MeanSquares | None = None, replicates: int = REPLICATES
-) -> np.ndarray:
-    """(..., B) mean differences that studies with other seeds and other groups could have given.
-
-    The variance of the mean is estimated by V = (MS_S + max(0, MS_G − MS_E)) / (S G): the mean square of the seeds
-    carries the noise once, so that of the groups is taken without it. With r the share of MS_S in it, a replicate is
+    Seeds and groups are both redrawn, the groups from those at hand, the seeds by their estimated spread. The variance
+    of the mean is estimated by V = (MS_S + max(0, MS_G − MS_E)) / (S G): the mean square of the seeds carries the noise
+    once, so that of the groups is taken without it. With r the share of MS_S in it, a replicate is
 
         d̄ + √V · stretch(w),   w = √r · Z + √(1 − r) · U:
 
@@ -78,14 +52,28 @@ def resample(
       groups know how uncertain their spread is.
 
     Where groups add nothing to the noise this is the t-test of the seeds' means, and where seeds add nothing that of
-    the groups. ``docs/statistics.md`` has its calibration and that of the plain bootstrap.
+    the groups. With one seed the groups alone are resampled: the interval is then about these two runs, not about the
+    losses. ``docs/statistics.md`` has its calibration and that of the plain bootstrap.
 
-    Units are sorted by their difference and every draw of them has a mirrored twin, so that neither the order of the
-    cases nor the direction of the comparison changes the result.
+    Units are sorted by their difference and every draw of them has a mirrored twin, so that neither the order of seeds
+    and cases nor which loss is called the reference changes the result.
+
+    ``squares`` are the mean squares of the differences, where the seeds' is not the pair's own (``moderated``).
+
+    >>> one = interval(np.array([[0.1, 0.2, 0.0, 0.1], [0.2, 0.1, 0.1, 0.0]]))
+    >>> float(one.estimate), bool(one.low < 0.1 < one.high)
+    (0.1, True)
     """
     squares = squares or mean_squares(differences)
-    error = np.sqrt(_total(squares) / (squares.seeds * squares.groups))[..., None]
-    return squares.mean[..., None] + error * _stretch(_standard(differences, squares, replicates=replicates), squares)
+    drawn = _standard(differences, squares, replicates=replicates)
+    error = np.sqrt(_total(squares) / (squares.seeds * squares.groups))
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=-1)  # the stretch keeps the order
+    low, high = (squares.mean + error * _stretch(end[..., None], squares)[..., 0] for end in (low, high))
+    zero = -np.copysign(_unstretch(np.abs(squares.mean) / _not_zero(error), squares), squares.mean)[..., None]
+    below, above = (drawn <= zero).sum(axis=-1), (drawn >= zero).sum(axis=-1)
+    rare = np.where(error > 0, np.minimum(below, above), np.where(squares.mean == 0, replicates, 0))
+    p_value = np.minimum(1.0, 2 * (rare + 1) / (replicates + 1))
+    return Interval(squares.mean, low, high, p_value)
 
 
 def _total(squares: MeanSquares) -> np.ndarray:
@@ -99,7 +87,7 @@ def _share(squares: MeanSquares) -> np.ndarray:
 
 
 def _standard(differences: np.ndarray, squares: MeanSquares, *, replicates: int) -> np.ndarray:
-    """(..., B): w of ``resample``."""
+    """(..., B): w of ``interval``."""
     groups, half, share = squares.groups, replicates // 2, _share(squares)
     by_group = np.sort(differences.mean(axis=-2) - squares.mean[..., None], axis=-1)
     by_group *= np.sqrt((1 - share) * groups / _not_zero((by_group**2).mean(axis=-1, keepdims=True)))

@@ -40,7 +40,6 @@ def rank(
     scores: Sequence[SettingScores],
     *,
     groups: Mapping[str, Mapping[str, str]] | None = None,
-    replicates: int = REPLICATES,
 ) -> Ranking:
     """Rank the arms that all data sets have.
 
@@ -52,7 +51,6 @@ def rank(
     Args:
         scores: one per data set and model.
         groups: by data set, the group of each case.
-        replicates: how many.
 
     Raises:
         BadInput: fewer than two arms are in all of them.
@@ -67,7 +65,7 @@ def rank(
             raise BadInput(f"ranking: the losses have no seed in common on data '{one.data}', model '{one.model}'.")
         values = one.grouped((groups or {}).get(one.data))[picked][:, both] * one.metric.sign
         observed.append(values.mean(axis=(1, 2)))
-        drawn.append(_resampled(generator, values, replicates))
+        drawn.append(_resampled(generator, values))
         names.append(one.data)
     mean_ranks = _mean_ranks(np.stack(observed)[:, :, None], names)[:, 0]
     replicate_ranks = _mean_ranks(np.stack(drawn), names)
@@ -83,14 +81,14 @@ def shared_arms(scores: Sequence[SettingScores]) -> tuple[str, ...]:
     return arms
 
 
-def _resampled(generator: np.random.Generator, values: np.ndarray, replicates: int) -> np.ndarray:
+def _resampled(generator: np.random.Generator, values: np.ndarray) -> np.ndarray:
     """(A, B) means of (A, S, G) contributions under resampled seeds and groups."""
     arms, seeds, groups = values.shape
-    seed_share = generator.multinomial(max(seeds - 1, 1), np.full(seeds, 1 / seeds), replicates) / max(seeds - 1, 1)
-    draws = np.empty((arms, replicates))
+    seed_share = generator.multinomial(max(seeds - 1, 1), np.full(seeds, 1 / seeds), REPLICATES) / max(seeds - 1, 1)
+    draws = np.empty((arms, REPLICATES))
     step = max(1, 2_000_000 // groups)
-    for start in range(0, replicates, step):
-        stop = min(start + step, replicates)
+    for start in range(0, REPLICATES, step):
+        stop = min(start + step, REPLICATES)
         size = max(groups - 1, 1)
         picks = generator.integers(groups, size=(stop - start, size)) + groups * np.arange(stop - start)[:, None]
         group_share = np.bincount(picks.ravel(), minlength=groups * (stop - start)).reshape(-1, groups) / size

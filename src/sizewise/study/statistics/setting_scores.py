@@ -10,6 +10,7 @@ from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.metrics.registry import Metric, find_metric
 from sizewise.study.results import Results
 from sizewise.study.row_labels import Labels, label_rows
+from sizewise.wording import few
 
 
 @dataclass(frozen=True)
@@ -109,18 +110,18 @@ def arrange(
     data: str,
     model: str,
     metric: str = "dsc",
-    classes: Sequence[int] | None = None,
     labels: Labels | None = None,
 ) -> SettingScores:
     """Arrange the rows of one data set, model and metric.
+
+    A class that some run has no value for is in no target (a region that is missed scores 0); it is left out and named
+    in the notes.
 
     Args:
         results: the long table.
         data: which data set.
         model: which network.
         metric: which metric; errors of size are taken without their sign.
-        classes: the labels to average; None: all that are in the table. A class that some run has no value for is
-            in no target (a region that is missed scores 0); it is left out and named in the notes.
         labels: the arms of the whole table, as ``label_rows`` names them; None: they are named here.
 
     Raises:
@@ -130,14 +131,9 @@ def arrange(
     labels = labels or label_rows(results)
     columns = results.text
     rows = columns["data"].rows_with(data) & columns["model"].rows_with(model) & columns["metric"].rows_with(metric)
-    if classes is not None:
-        rows &= np.isin(results.class_id, list(classes))
     rows = np.flatnonzero(rows)
     if len(rows) == 0:
-        raise BadInput(
-            f"statistics: the table has no '{metric}' of data '{data}' and model '{model}'"
-            f"{'' if classes is None else f' for the classes {list(classes)}'}."
-        )
+        raise BadInput(f"statistics: the table has no '{metric}' of data '{data}' and model '{model}'.")
     used, arm_of = np.unique(labels.arm_of[rows], return_inverse=True)  # in the order of the whole table
     arms = tuple(labels.names[arm] for arm in used)
     seeds, seed_of = _coded(columns["seed"].words, columns["seed"].codes[rows], key=_seed_order)
@@ -202,9 +198,8 @@ def _whole_seeds(scores: SettingScores, filled: np.ndarray) -> SettingScores:
         for seed, left in zip(scores.seeds, row, strict=True)
         if left
     ]
-    listed = ", ".join(parts[:6]) + (f" and {len(parts) - 6} more" if len(parts) > 6 else "")
     values = np.where(whole[:, :, None, None], scores.values, np.nan)
-    note = f"seeds whose folds are not all there are left out: {listed}."
+    note = f"seeds whose folds are not all there are left out: {few(parts, most=6)}."
     return replace(scores, values=values, present=whole, notes=(*scores.notes, note))
 
 

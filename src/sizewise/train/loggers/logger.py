@@ -27,6 +27,7 @@ from typing import Any, Protocol
 
 from sizewise.errors import BadInput, RunFailed
 from sizewise.files import write_whole
+from sizewise.json_files import read_json
 from sizewise.metrics.cases_csv import read_cases
 from sizewise.metrics.class_summary import summarise
 from sizewise.train.history import Row
@@ -148,10 +149,7 @@ class Loggers:
 def known_as(folder: Path, tracker: str, new: Callable[[], str]) -> str:
     """The name under which a tracker knows the run in a folder; a new one is kept there."""
     path = folder / KEPT
-    try:
-        names = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except ValueError as error:
-        raise BadInput(f"{path} cannot be read: {error}. Remove it: trackers then begin anew.") from error
+    names = read_json(path, hint="Remove it: trackers then begin anew.") if path.exists() else {}
     if tracker not in names:
         names[tracker] = new()
         write_whole(path, json.dumps(names, indent=1))
@@ -189,8 +187,8 @@ def run_files(folder: Path) -> list[Path]:
     return [folder / name for name in names if (folder / name).exists()]
 
 
-def log_files(text: str, run: LoggedRun, files: Sequence[Path], log: Callable[[str], None] = print) -> None:
+def log_files(text: str, run: LoggedRun, files: Sequence[Path]) -> None:
     """Files alone, as the report of a study, under a name of their own."""
-    loggers = make_loggers(text, log)
+    loggers = make_loggers(text, print)
     loggers.begin(run)
     loggers.end({}, files)
