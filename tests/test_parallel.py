@@ -3,7 +3,10 @@
 import multiprocessing
 import os
 import signal
+import threading
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.process import BaseProcess
 
 import pytest
 
@@ -40,6 +43,29 @@ def test_leaving_the_loop_ends_them_too():
     assert next(results) == 0
     results.close()
     assert multiprocessing.active_children() == []
+
+
+def lingers(number):
+    time.sleep(3600 * number)
+
+
+def test_workers_that_end_before_their_pool_knows_leave_no_traceback(monkeypatch):
+    """As on a busy machine: the pool's thread sees them gone before it hears that nobody wants their work."""
+    terminate = BaseProcess.terminate
+
+    def and_wait(worker):
+        terminate(worker)
+        for thread in threading.enumerate():
+            if "Executor" in type(thread).__name__ and thread is not threading.current_thread():
+                thread.join()
+
+    monkeypatch.setattr(BaseProcess, "terminate", and_wait)
+    fell = []
+    monkeypatch.setattr(threading, "excepthook", fell.append)
+    results = map_in_processes(lingers, range(12), jobs=2)
+    assert next(results) is None
+    results.close()
+    assert not fell
 
 
 def test_a_worker_that_is_killed_is_a_sentence():

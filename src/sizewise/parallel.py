@@ -102,16 +102,26 @@ def map_in_processes(work: Callable[[Item], Result], items: Sequence[Item], *, j
         pool = stack.enter_context(worker_pool(jobs, _start_method()))
         # Submitted here, not in the generator: a progress bar starts a thread, after which forking is no longer safe.
         # Small chunks keep the cores busy to the end; chunks of one would spend time on messages.
+        size = max(1, min(8, len(items) // (8 * jobs)))
+        # Not pool.map, which cancels what waits when it is left: before Python 3.13 the thread of a pool whose workers
+        # have ended meanwhile stumbles over that, and prints a traceback.
         with ctrl_c_waits():
-            results = pool.map(work, items, chunksize=max(1, min(8, len(items) // (8 * jobs))))
-        return _drain(results, jobs, stack.pop_all())
+            chunks = deque(
+                pool.submit(_work_on, work, items[start : start + size]) for start in range(0, len(items), size)
+            )
+        return _drain(chunks, jobs, stack.pop_all())
     raise AssertionError("unreachable")
 
 
-def _drain(results: Iterator[Result], jobs: int, pool: contextlib.ExitStack) -> Iterator[Result]:
+def _work_on(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    return [work(item) for item in items]
+
+
+def _drain(chunks: deque[Future[list[Result]]], jobs: int, pool: contextlib.ExitStack) -> Iterator[Result]:
     try:
         with pool:
-            yield from results
+            while chunks:
+                yield from chunks.popleft().result()
     except BrokenProcessPool as error:
         raise BadInput(
             f"a worker process was killed, most likely for lack of memory. Use fewer than {jobs} processes: `jobs`."
