@@ -203,7 +203,7 @@ def test_cases_and_groups_of_every_side_are_printed(tmp_path, capsys, monkeypatc
     assert "cases: 60 (no subset given 60; 30 groups)" in out
     assert "split: train 34 (17 groups), validation 6 (3 groups), test 20 (10 groups), drawn with seed 0" in out
     assert "20 test cases of 10 groups; 4 losses × 3 seeds = 12 runs." in out
-    assert r"--groups 'p\d+'" in out  # in the command to run next
+    assert r"--groups 'p\d+' --losses CE,DiceCE,JaccardCE,RCE --seeds 3 --dry-run" in out  # as many losses
     code, out, _ = run(capsys, monkeypatch, root, "--groups", r"p\d+", "--folds", "3")
     assert "split: fold 1 test 20 (10 groups); fold 2 test 20 (10 groups); fold 3 test 20 (10 groups)" in out
     code, _, err = run(capsys, monkeypatch, root, "--groups", "q")

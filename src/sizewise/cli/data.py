@@ -64,7 +64,7 @@ def command(
     if plan and splits:
         tested = [name for one in splits for name in one.test]
         show_outlook([look_at_data(dataset, tested, folds=folds)])
-        study = ["sizewise", "compare", "--data", path, *as_flags(options), "--losses", "CE,JaccardCE,RCE"]
+        study = ["sizewise", "compare", "--data", path, *as_flags(options), "--losses", "CE,DiceCE,JaccardCE,RCE"]
         print(f"  Hours and memory on this machine: {shlex.join([*study, '--seeds', '3', '--dry-run'])}")
     written = write_files(dataset, result, out) if out is not None else ()
     show_findings(path, result, written, options=options)

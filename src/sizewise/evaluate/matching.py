@@ -41,7 +41,13 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     predicted, wanted = _label_maps(predictions, "predictions"), _label_maps(targets, "targets")
     partners = pair_targets(predicted, wanted, targets)
     missing = sorted(wanted.keys() - partners.values())
-    if missing and (cases == "all" or len(missing) == len(wanted)):
+    if len(missing) == len(wanted):
+        raise BadInput(
+            f"No prediction belongs to a target: '{predictions}' has {_listed(sorted(predicted), 3)}; '{targets}' has "
+            f"{_listed(missing, 3)}. Wanted files of the same names (the ending may differ, and a label map's name may "
+            "end in _mask or the like). Are these the folders of one data set?"
+        )
+    if missing and cases == "all":
         raise BadInput(
             f"{len(missing)} of {counted(len(wanted), 'target has', 'targets have')} no prediction: "
             f"{_listed(missing)}. Wanted in '{predictions}' a file of the same name for each label map "
@@ -87,6 +93,6 @@ def _is_label_map(path: Path) -> bool:
     return is_picture(path) or is_volume(path)
 
 
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(f"'{name}'" for name in names[:_NAMED]) + more
+def _listed(names: list[str], most: int = _NAMED) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(f"'{name}'" for name in names[:most]) + more
