@@ -23,7 +23,8 @@ def show_advice(dataset: Dataset, regions: MaskRegions, advice: Advice, data: Se
     for note in dataset.notes:
         show_sentences(f"note: {in_flags(note)}")
     show_sentences(regions.said)
-    rows = [[dataset.name, *in_words(advice.features), ""]]
+    known = any(one.set.name == dataset.name for one in advice.near)
+    rows = [[f"{dataset.name} (yours)" if known else dataset.name, *in_words(advice.features), ""]]
     rows += [[one.set.name, *in_words(one.set.features), f"{one.distance:.1f}"] for one in advice.near]
     show_table("Regions, and the nearest sets of the evidence", ("", *FEATURES, "distance"), rows, heads=1)
     show_sentences(
