@@ -71,7 +71,8 @@ def _blocks(widths: Sequence[int], heads: int, most: int) -> list[list[int]]:
     [[0, 1, 2], [0, 3]]
     """
     names, room = list(range(heads)), most - 1 - sum(widths[:heads]) - 2 * heads
-    blocks, left = [], -1
+    blocks: list[list[int]] = []
+    left = -1
     for at in range(heads, len(widths)):
         if not blocks or widths[at] + 2 > left:
             blocks.append([*names])
