@@ -82,7 +82,7 @@ def test_a_metric_is_an_entry_of_the_registry(precision, tmp_path, capsys):
     show_scores(read_cases(tmp_path / "cases.csv"))
     shown = capsys.readouterr().out
     assert "pooled precision" in shown
-    assert "0.750" in shown
+    assert "75.000" in shown
     assert "precision" in count_metrics()
     assert values_of("precision", torch.tensor([[2, 4, 3, 9]])).tolist() == [0.5]
     spec = spec_from_file_location("metrics_table", ROOT / "docs" / "hooks" / "metrics_table.py")

@@ -54,6 +54,14 @@ def test_an_answer_with_its_reasons_and_its_commands(run, tmp_path):
     assert plan == f"{study} --dry-run"
 
 
+def test_data_that_is_called_as_a_set_of_the_evidence_is_told_from_it(run, tmp_path):
+    write_image_folder(tmp_path / "large 0")
+    code, out, err = run("large 0")
+    assert code == 0, err
+    rows = [line for line in out.splitlines() if line.startswith(" large 0")]
+    assert [row.startswith(" large 0 (yours) ") for row in rows] == [True, False]
+
+
 @pytest.mark.parametrize("half", [0.002, 0.05])
 def test_the_commands_parse(run, tmp_path, monkeypatch, half):
     scores = {"CE": 0.8, ("CE", "dice"): 0.81, "DiceCE": 0.8, ("DiceCE", "dice"): 0.812, "my:loss": 0.8}

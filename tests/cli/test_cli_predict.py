@@ -55,6 +55,14 @@ def test_as_a_subprocess_and_then_evaluate(trained, tmp_path):
     assert names == [Path(name).name for name in json.loads((trained / "run" / "split.json").read_text())["test"]]
 
 
+def test_what_comes_next_scores_as_the_run_was_scored(run, trained, tmp_path, monkeypatch):
+    monkeypatch.setattr("sizewise.train.loop.draw_curves", lambda *given, **named: None)
+    train_tiny(trained / "data", tmp_path / "run", background="none", ignore_index=255)
+    code, out, err = run("run", "--data", trained / "data")
+    assert code == 0, err
+    assert "--cases predicted --out scores --ignore-index 255 --background none\n" in out
+
+
 def test_plain_images_one_image_and_other_subsets(run, trained, tmp_path):
     shutil.copytree(trained / "data" / "test" / "images", tmp_path / "plain")
     code, _, err = run(trained / "run", "--data", "plain", "--out", "a")

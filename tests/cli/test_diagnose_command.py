@@ -9,6 +9,8 @@ from diagnosis.written_cases import write_cases
 
 from sizewise.cli.diagnose_screen import first_command
 from sizewise.cli.main import main
+from sizewise.train.config import RunConfig
+from sizewise.train.recipes import RECIPES
 
 
 @pytest.fixture
@@ -70,14 +72,26 @@ def test_wrong_use_is_a_sentence_in_flags(run, tmp_path):
             False,
             "sizewise decide --probabilities p --out decided --temperature 1.5 --background none",
         ),
-        ("loss", True, "sizewise compare --data d --losses RCE,JaccardCE --models monai-unet --seeds 3"),
-        ("network", True, "sizewise compare --data d --losses RCE --models monai-unet,monai-dynunet --seeds 3"),
+        (
+            "loss",
+            True,
+            "sizewise compare --data d --recipe demo --ignore-index 255 --background none --size 96x128 "
+            "--losses 'RCE(weight=0.5),JaccardCE' --models monai-unet --seeds 3",
+        ),
+        (
+            "network",
+            True,
+            "sizewise compare --data d --recipe demo --ignore-index 255 --background none --size 96x128 "
+            "--losses 'RCE(weight=0.5)' --models monai-unet,monai-dynunet --seeds 3",
+        ),
+        ("loss", False, "sizewise compare --data YOUR_DATA --losses CE,JaccardCE,RCE --seeds 3"),
         ("network", False, "sizewise compare --data YOUR_DATA --losses CE --models MODEL,LARGER_MODEL --seeds 3"),
         ("nothing", True, ""),
     ],
 )
 def test_the_first_command(monkeypatch, step, trained, wanted):
-    config = SimpleNamespace(data="d", loss="RCE", model="monai-unet", epochs=4)
+    given = RECIPES["demo"] | {"model": "monai-unet", "size": (96, 128), "ignore_index": 255, "background": "none"}
+    config = RunConfig("d", loss="RCE", weight=0.5, recipe="demo", **given)
     monkeypatch.setattr("sizewise.cli.diagnose_screen.read_config", lambda run: config)
     found = SimpleNamespace(advice=SimpleNamespace(step=step), temperature=1.5)
     given = first_command(

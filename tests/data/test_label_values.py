@@ -60,6 +60,16 @@ def test_a_255_among_classes_is_probably_to_be_ignored(tmp_path):
     assert rule.read(paths[1]).tolist() == [[0, 255, 0, 0]]
 
 
+def test_a_foreground_of_1_here_and_255_there_is_not_ignored_by_advice(tmp_path):
+    masks = {"a.png": [[0, 1]], "b.png": [[0, 255]]}
+    with pytest.raises(BadInput, match=r"Some masks hold 1 and others 255.*one name in a classes\.csv.*`ignore_index"):
+        rule_of(tmp_path, masks)
+    (tmp_path / "classes.csv").write_text("name,value\nbackground,0\nnucleus,1\nnucleus,255\n")
+    (rule, names, _), paths = rule_of(tmp_path, masks)
+    assert names == ("background", "nucleus")
+    assert [rule.read(path).tolist() for path in paths] == [[[0, 1]], [[0, 1]]]
+
+
 def test_other_values_are_listed_with_a_file(tmp_path):
     with pytest.raises(BadInput, match=r"Values found: 0 \(in 2 of 2 masks.*128 \(in 1 of 2 masks, as 'b.png'\), 255"):
         rule_of(tmp_path, {"a.png": [[0, 255]], "b.png": [[0, 128]]})

@@ -1,6 +1,7 @@
 """Sizes: hand-counted shares, the table, the CSV and the plot."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,6 +85,8 @@ def test_the_plot_shows_every_present_region_on_a_log_axis(dataset, tmp_path):
     assert [label.get_text() for label in axes.get_yticklabels()] == ["organ\n(absent in 1)", "lesion\n(absent in 2)"]
     dots = np.concatenate([collection.get_offsets()[:, 0] for collection in axes.collections])
     assert sorted(dots.tolist()) == pytest.approx([0.1, 0.2, 0.2])
+    (every,) = plot_sizes(replace(dataset, background=False), SIZES).axes
+    assert len(every.get_yticklabels()) == 3  # label 0 is a class like the others
     svg, png = write_plot(figure, tmp_path)
     assert svg.read_text().startswith("<?xml")
     assert png.read_bytes().startswith(b"\x89PNG")

@@ -18,7 +18,7 @@ def answers(**gains):
         ({"dice": 0.01, "fitted": 0.02, "sizes": 0.05, "matched": 0.1}, "fitted decision", "at a fitted temperature"),
         ({"dice": 0.02, "fitted": 0.018, "sizes": 0.05, "matched": 0.1}, "fitted decision", "+1.80"),
         ({"dice": 0.03, "fitted": 0.018, "sizes": 0.05, "matched": 0.1}, "decision", "+3.00"),
-        ({"dice": 0.001, "sizes": 0.06, "matched": 0.1}, "loss", "regions are 7.0 % too small over all"),
+        ({"dice": 0.001, "sizes": 0.06, "matched": 0.1}, "loss", "regions are 7.0 % too small on average"),
         ({"dice": 0.001, "sizes": 0.02, "matched": 0.1}, "network", "where the regions lie (+10.00 ± 0.10)"),
         ({"dice": 0.001, "sizes": 0.002, "matched": 0.001}, "nothing", "no part gives half a DSC point"),
         ({"dice": 0.02, "sizes": 0.05, "matched": 0.1, "error": 0.06}, "nothing", "Diagnose more cases"),

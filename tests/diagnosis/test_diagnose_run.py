@@ -1,6 +1,7 @@
 """A run folder diagnosed: the same numbers as its own scores, and the same as the diagnosis of what it saved."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from data.layouts.idrid import write_idrid
 from data.layouts.image_folder import write_multiclass_folder
 from train.tiny_runs import train_tiny
 
+from sizewise.data.recognise import open_dataset
 from sizewise.diagnosis.diagnose import diagnose
 from sizewise.diagnosis.diagnosis_page import write_diagnosis
 from sizewise.errors import BadInput
 from sizewise.metrics.cases_csv import read_cases
+from sizewise.train.datasets import OpenDatasets
 
 
 def silent(line):
@@ -45,6 +48,13 @@ def test_the_scores_of_the_run_are_found_again(run):
     assert found.temperature == kept["temperature"]
     assert "validation case" in found.fitted
     assert {"now", "dice", "fitted", "sizes", "matched"} == set(found.gains)
+
+
+def test_notes_about_the_data_were_for_its_training(run, monkeypatch):
+    """They name options that a diagnosis does not have."""
+    noted = replace(open_dataset(run.parent / "data"), notes=("say so with `groups=^[^_]+`",))
+    monkeypatch.setattr(OpenDatasets, "open", lambda self, config: noted)
+    assert not [note for note in diagnose(run, device="cpu", log=silent).notes if "groups" in note]
 
 
 def test_regions_that_may_overlap(tmp_path):

@@ -170,6 +170,16 @@ def test_a_killed_worker_is_a_sentence():
         list(map_in_processes(_kill_self, [1, 2], jobs=2))
 
 
+@pytest.mark.parametrize("cases", ["all", "predicted"])
+def test_folders_that_have_no_case_in_common(folders, cases):
+    save(folders[0], "a.png", square())
+    save(folders[1], "b.png", square())
+    with pytest.raises(
+        BadInput, match=r"No prediction belongs to a target: '.*' has 'a'; '.*' has 'b'.*one data set\?"
+    ):
+        evaluate_folders(*folders, cases=cases, jobs=1)
+
+
 def test_targets_without_a_prediction_are_left_out_only_when_asked(folders):
     """A fold's validation folder holds some of all cases; a score over fewer cases must be wanted."""
     save(folders[0], "a.png", square())

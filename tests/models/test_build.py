@@ -90,7 +90,7 @@ def test_the_architectures_are_smps_own():
     ("given", "said"),
     [
         ({"name": "fpm-resnet50"}, "there is no model 'fpm-resnet50'. Did you mean 'fpn-resnet50'?"),
-        ({"name": "fpn"}, "there is no model 'fpn'."),
+        ({"name": "fpn"}, "model 'fpn' lacks its encoder: write fpn-resnet50, or another encoder of SMP."),
         ({"name": "monai-unett"}, "Did you mean 'monai-unet'?"),
         ({"name": "fpn-resnet51"}, "there is no encoder 'resnet51'. Did you mean 'resnet50'?"),
         ({"name": "fpn-tu-resnet51"}, "model fpn-tu-resnet51: the two cannot be put together: Unknown model"),

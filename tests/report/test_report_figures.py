@@ -5,7 +5,8 @@ import pytest
 from synthetic_study import make_study
 
 from sizewise.report.build import assemble
-from sizewise.report.chart import Figure, LeftOut
+from sizewise.report.chart import Figure, LeftOut, Mark, Panel, View
+from sizewise.report.draw import paint
 from sizewise.report.gallery import error_map
 
 
@@ -221,3 +222,14 @@ def test_class_table_has_region_sizes_and_the_mean(reports):
     assert table.rows[0][0].text == "mean region proportion (%)"
     polyp, vessel, mean = (float(cell.text.split()[0]) for cell in table.rows[1][1:])
     assert mean == pytest.approx((polyp + vessel) / 2, abs=0.011)
+
+
+def test_a_few_dots_are_drawn_larger_than_a_cloud():
+    """Ten cases behind a line were hardly seen."""
+
+    def size(count):
+        dots = Mark("points", list(range(count)), list(range(count)), faint=True)
+        (axes,) = paint(View("", [Panel([dots])]), title="", height=0.5).axes
+        return axes.get_lines()[0].get_markersize()
+
+    assert size(10) > size(1000)

@@ -170,7 +170,7 @@ def test_other_settings_in_the_same_folder_are_refused(finished):
     from sizewise.study.study_words import parse_study
 
     config = parse_study({"data": "synthetic", "losses": "CE", "seeds": "1", "settings": ("epochs=3",)})
-    with pytest.raises(BadInput, match=r"begun with other settings.*Use another `folder`"):
+    with pytest.raises(BadInput, match=r"begun with other settings \(.*`epochs`: 2, now 3; .*use another `folder`"):
         compare(config, folder=finished, command="")
 
 

@@ -210,3 +210,14 @@ def test_a_plan_has_a_range_for_the_seeds_and_none_for_one_seed():
         sample_size(squares, difference=np.inf),
     ):
         assert (none.seeds, none.fewest_seeds, none.most_seeds, none.groups) == nothing
+
+
+def test_where_neither_seeds_nor_groups_would_do_alone_a_plan_has_both():
+    squares = mean_squares(drawn(np.random.default_rng(10), 3, 10, seed=0.0) + np.array([[0.0], [3.0], [7.0]]))
+    found = sample_size(squares, difference=1.5)
+    assert (found.seeds, found.groups) == (None, None)
+    parts = components(squares)
+    assert power(parts, 1.5, seeds=3 * found.times, groups=10 * found.times) >= 0.8
+    assert power(parts, 1.5, seeds=3 * (found.times - 1), groups=10 * (found.times - 1)) < 0.8
+    assert sample_size(squares, difference=1e-3).times is None
+    assert sample_size(squares, difference=20.0).times is None  # one of them alone would do

@@ -60,7 +60,7 @@ def test_sequences_are_the_units_and_folds_test_all_of_them(cvc):
     (one,) = outlook(study(cvc), folder=Path("nowhere"))
     assert (one.groups, one.all_groups) == (10, 29)
     assert "test cases of 10 groups; 3 losses × 3 seeds = 9 runs." in said(one)
-    assert "`folds=5`, which tests all 29 units" in said(one)
+    assert re.search(r"`seeds=5`: \d+\.\d DSC points; .*`folds=5`, which tests all 29 units: \d", said(one))
     (folded,) = outlook(study(cvc, settings=("folds=5",)), folder=Path("nowhere"))
     assert (folded.cases, folded.groups, folded.runs) == (FRAMES, 29, 45)
     assert "612 test cases of 29 groups over 5 folds; 3 losses × 3 seeds × 5 folds = 45 runs." in said(folded)

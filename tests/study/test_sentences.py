@@ -61,7 +61,10 @@ def test_what_is_not_shown_says_what_would_show_it(comparison):
     cases = said(None, None, None, 240).sentence
     assert "More seeds cannot help, the cases are the limit" in cases
     assert "about 240 cases would be needed" in cases
-    assert "too small for any number of seeds" in said().sentence
+    both = said(None, None, None, None, 4).sentence
+    assert "More seeds alone or more cases alone cannot show it" in both
+    assert both.endswith("it takes about 12 seeds and 240 cases.")  # 4 times 3 seeds and 60 cases
+    assert "It is too small to show: 66 times as many seeds and cases would not do" in said().sentence
 
 
 def test_an_interval_without_zero_is_no_claim_among_many(comparison):

@@ -63,7 +63,7 @@ def test_numbers_come_back_exactly_and_epochs_without_validation_have_empty_cell
 def test_the_line_on_the_screen():
     assert (
         epoch_line(row(2, FOUND), epochs=10, seconds_left=3700)
-        == "epoch  2/10  loss 0.3333  val loss 0.5000  val DSC 0.2500  lr 0.05  2.0 s  1:01:40 left"
+        == "epoch  2/10  loss 0.3333  val loss 0.5000  val DSC 25.00 %  lr 0.05  2.0 s  1:01:40 left"
     )
     assert clock(59.6) == "1:00"
 

@@ -23,8 +23,9 @@ def test_every_part_is_there_with_the_runs_own_numbers(tmp_path):
     for heading in ("## Data", "## Scores on the test cases", "## Sizes", "## Decision", "## Use", "## Limits"):
         assert heading in card
     one = summarise(read_cases(tmp_path / "run" / "cases.csv"))[0]
-    assert f"| argmax | organ | {one.cases} | {METRICS['dsc'].screen[1].format(one.means['dsc'])} (" in card
-    assert f"{100 * one.means['true_proportion']:.2f} %" in card
+    assert f"| argmax | organ | {one.cases} | {100 * one.means['dsc']:.2f} (" in card
+    assert "| DSC (%) | IoU (%) | NSD (%) | HD95 (pixels) |" in card
+    assert f"| organ | {100 * one.means['true_proportion']:.2f} | " in card
     assert "decided by argmax" in card
     (tmp_path / "run" / "README.md").unlink()  # or of an earlier version
     train_tiny("synthetic", tmp_path / "run", resume=True)
@@ -50,10 +51,9 @@ def test_the_interval_is_students():
     half, form = 4.302652729911275 / math.sqrt(3), METRICS["hd95"].screen[1]
     wanted = f"{form.format(20)} ({form.format(20 - half)} to {form.format(20 + half)})"
     assert _interval([19.0, 20.0, 21.0], METRICS["hd95"]) == wanted
-    form = METRICS["dsc"].screen[1]
-    assert _interval([0.5], METRICS["dsc"]) == form.format(0.5)
-    assert _interval([0.0, 1.0], METRICS["dsc"]) == f"{form.format(0.5)} ({form.format(0)} to {form.format(1)})"
-    assert _interval([0.0, 1.0], METRICS["component_recall"]) == "0.5000 (0.0000 to 1.0000)"  # a share, like DSC
+    assert _interval([0.5], METRICS["dsc"]) == "50.00"
+    assert _interval([0.0, 1.0], METRICS["dsc"]) == "50.00 (0.00 to 100.00)"
+    assert _interval([0.0, 1.0], METRICS["component_recall"]) == "50.00 (0.00 to 100.00)"  # a share, like DSC
     assert _interval([], METRICS["dsc"]) == "–"
 
 

@@ -10,7 +10,7 @@ from sizewise.advice.mask_regions import MaskRegions
 from sizewise.advice.pieces import pieces_sentences
 from sizewise.advice.set_scores import REFERENCE
 from sizewise.cli.flags import in_flags
-from sizewise.cli.show import show_next, show_table
+from sizewise.cli.show import show_next, show_sentences, show_table
 from sizewise.data.dataset import Dataset
 from sizewise.metrics.cases_csv import ARGMAX
 
@@ -21,12 +21,13 @@ PILOT_LOSSES, PILOT_SEEDS = 3, 3
 def show_advice(dataset: Dataset, regions: MaskRegions, advice: Advice, data: Sequence[str]) -> None:
     """Print the features beside the nearest sets', the answer with its reasons, how sure it is, and the commands."""
     for note in dataset.notes:
-        print(f"note: {in_flags(note)}")
-    print(regions.said)
-    rows = [[dataset.name, *in_words(advice.features), ""]]
+        show_sentences(f"note: {in_flags(note)}")
+    show_sentences(regions.said)
+    known = any(one.set.name == dataset.name for one in advice.near)
+    rows = [[f"{dataset.name} (yours)" if known else dataset.name, *in_words(advice.features), ""]]
     rows += [[one.set.name, *in_words(one.set.features), f"{one.distance:.1f}"] for one in advice.near]
     show_table("Regions, and the nearest sets of the evidence", ("", *FEATURES, "distance"), rows, heads=1)
-    print(
+    show_sentences(
         "(Share of the image that a region covers, as a geometric mean; the factor by which it varies between cases; "
         "how often a class is absent; connected pieces of a class in a case; pixels that 5 % of the pieces are below.)"
     )
@@ -43,7 +44,7 @@ def show_advice(dataset: Dataset, regions: MaskRegions, advice: Advice, data: Se
         *record_sentences(advice),
         cost_sentence(advice, len(losses) * PILOT_SEEDS),
     ):
-        print(in_flags(sentence).replace("`dry_run`", "--dry-run"))
+        show_sentences(in_flags(sentence).replace("`dry_run`", "--dry-run"))
     show_next(*commands(advice, losses, data))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sizewise.cli.flags import in_flags
-from sizewise.cli.show import show_next, show_table
+from sizewise.cli.show import show_next, show_sentences, show_table
 from sizewise.data.check import CheckResult, Finding
 from sizewise.data.dataset import Case, Dataset
 from sizewise.data.size_table import (
@@ -49,15 +49,15 @@ def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -
         if text:
             print(f"{what}: {text}")
     for note in dataset.notes:
-        print(f"note: {in_flags(note)}")
-    print(f"scored: {_scored(dataset)}")
-    print(f"cases: {_count_subsets(dataset)}")
+        show_sentences(f"note: {in_flags(note)}")
+    show_sentences(f"scored: {_scored(dataset)}")
+    show_sentences(f"cases: {_count_subsets(dataset)}")
     splits = show_split(dataset, result, options)
     if result.sizes:
         title = f"Region sizes of {counted(len(result.sizes), 'case')}"
         show_table(title, COLUMNS, size_rows(dataset, result.sizes))
         left = percent(float(size_bins(shares(result.sizes))[0]))
-        print(
+        show_sentences(
             "(Shares of the image's pixels. Median, smallest and largest are over the cases where the class is there. "
             f"The distribution runs from {left} to 100 % on a logarithmic scale.)"
         )
@@ -108,7 +108,7 @@ def show_split(dataset: Dataset, result: CheckResult, options: SplitOptions) -> 
         sides = ("train", "validation", "test") if len(splits) == 1 else ("test",)
         parts = [_side(side, [by_name[name] for name in getattr(split, side)], empty) for side in sides]
         described.append((f"fold {number} " if len(splits) > 1 else "") + ", ".join(parts))
-    print(f"split: {'; '.join(described)}{_where_from(dataset, splits[0], options)}")
+    show_sentences(f"split: {'; '.join(described)}{_where_from(dataset, splits[0], options)}")
     return splits
 
 

@@ -1,12 +1,14 @@
 """A diagnosis on the screen, and the command of its first step."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from sizewise.cli.flags import in_flags
-from sizewise.cli.show import show_next, show_table
+from sizewise.cli.run_flags import protocol_flags
+from sizewise.cli.show import show_next, show_sentences, show_table
 from sizewise.diagnosis.diagnosis_page import Diagnosis, class_table, gain_table
-from sizewise.train.config import DEFAULT_LOSS
+from sizewise.train.config import DEFAULT_LOSS, RunConfig
 from sizewise.train.run_folder import read_config
 
 LARGER = {"monai-unet-small": "monai-unet", "monai-unet": "monai-dynunet", "monai-segresnet": "monai-dynunet"}
@@ -31,18 +33,28 @@ def first_command(
         return _decision(found, run, probabilities, activation, background)
     if step == "nothing":
         return ""
-    data, loss, model = "YOUR_DATA", "CE", ""
-    if run is not None:
-        config = read_config(run)
-        data, loss, model = config.data, config.loss, config.model
+    if run is None:
+        of_losses = step == "loss"
+        tried = ",".join(("CE", DEFAULT_LOSS, "RCE")) if of_losses else "CE"
+        models = [] if of_losses else ["--models", "MODEL,LARGER_MODEL"]
+        return shlex.join(["sizewise", "compare", "--data", "YOUR_DATA", "--losses", tried, *models, "--seeds", "3"])
+    return _study(step, read_config(run))
+
+
+def _study(step: str, config: RunConfig) -> str:
+    """The study that changes the loss, or the network, and leaves all else as the run had it."""
+    loss, models = config.loss, config.model
+    if config.weight is not None:
+        loss = f"{loss}(weight={config.weight:g})"
     if step == "loss":
-        losses = ",".join(dict.fromkeys((loss, DEFAULT_LOSS, "RCE")))
-        more = ["--models", model] if model else []
-        return shlex.join(["sizewise", "compare", "--data", data, "--losses", losses, *more, "--seeds", "3"])
-    models = ",".join(one for one in (model, LARGER.get(model, "")) if one) or "MODEL,LARGER_MODEL"
-    more = ["--epochs", str(2 * config.epochs)] if run is not None and model not in LARGER else []
-    words = ["sizewise", "compare", "--data", data, "--losses", loss, "--models", models, "--seeds", "3", *more]
-    return shlex.join(words)
+        others = (name for name in (DEFAULT_LOSS, "RCE") if name != config.loss)
+        loss = ",".join((loss, *others))
+    elif config.model in LARGER:
+        models = f"{config.model},{LARGER[config.model]}"
+    else:
+        config = replace(config, epochs=2 * config.epochs)
+    words = ["sizewise", "compare", "--data", config.data, *protocol_flags(config)]
+    return shlex.join([*words, "--losses", loss, "--models", models, "--seeds", "3"])
 
 
 def _decision(found: Diagnosis, run: Path | None, probabilities: Path | None, activation: str, background: str) -> str:
@@ -62,10 +74,10 @@ def show_diagnosis(found: Diagnosis, *, page: Path, command: str) -> None:
     """Print the advice, the two tables, and what to run next."""
     for table in (gain_table(found), class_table(found)):
         show_table(table.title, table.columns, [[cell.text for cell in row] for row in table.rows], heads=1)
-        print(in_flags(table.note))
+        show_sentences(in_flags(table.note))
     for note in found.notes:
-        print(f"note: {in_flags(note)}")
-    print(found.advice.sentence)
+        show_sentences(f"note: {in_flags(note)}")
+    show_sentences(found.advice.sentence)
     print(f"Wrote {page}, and diagnosis.csv and diagnosis.json beside it.")
     if command:
         show_next(command)

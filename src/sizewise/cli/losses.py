@@ -10,7 +10,7 @@ SHARED = ("classes", "class_weight", "target", "pixels")
 
 def command() -> None:
     """List the named losses with their formulas and defaults."""
-    from sizewise.cli.show import show_table
+    from sizewise.cli.show import show_sentences, show_table
     from sizewise.losses import ALIASES, loss, loss_names
 
     short = {full: alias for alias, full in ALIASES.items()}
@@ -20,7 +20,7 @@ def command() -> None:
         [[f"{short[name]}, {name}" if name in short else name, repr(loss(name))] for name in loss_names()],
     )
     show_table('Terms: sw.NAME(…), or in --loss, as "CE + 0.5 * Tversky"', ["name", "is", "defaults"], term_rows())
-    print(SYMBOLS)
+    show_sentences(SYMBOLS)
 
 
 def term_rows() -> list[list[str]]:

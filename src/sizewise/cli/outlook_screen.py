@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from sizewise.cli.flags import in_flags
+from sizewise.cli.show import show_sentences
 from sizewise.study.outlook import Outlook
 from sizewise.study.outlook_sentences import outlook_sentences
 
@@ -13,12 +14,12 @@ def show_outlook(found: Iterable[Outlook]) -> None:
     told: set[str] = set()
     for one in found:
         for note in (note for note in one.notes if note not in told):
-            print(f"note: {in_flags(note)}")
+            show_sentences(f"note: {in_flags(note)}")
         told.update(one.notes)
         first, *rest = (_as_typed(sentence) for sentence in outlook_sentences(one))
-        print(first)
+        show_sentences(first)
         for sentence in rest:
-            print(f"  {sentence}", flush=True)
+            show_sentences(f"  {sentence}")
 
 
 def _as_typed(sentence: str) -> str:

@@ -41,7 +41,7 @@ def command(
     from sizewise.metrics.cases_csv import read_cases
     from sizewise.metrics.registry import LengthUnit
     from sizewise.train.machine import cpu_threads, free_threads
-    from sizewise.train.predict import deciding_options, predict_folder, scored_names
+    from sizewise.train.predict import deciding_options, predict_folder, scored_names, scoring_options
 
     run = runs[0]
     with cpu_threads(threads or free_threads()):
@@ -76,6 +76,7 @@ def command(
     written = files[0].parent if files else out
     folder = shlex.quote(str(written))
     evaluate = f"sizewise evaluate --pred {folder} --target FOLDER_OF_TRUE_LABEL_MAPS --cases predicted --out scores"
+    evaluate += "".join(f" --{name} {value}" for name, value in scoring_options(run).items())
     if data in SYNTHETIC:  # whose true label maps lie in no folder
         show_next(shlex.join(again))
     elif written != out:  # multi-label: a folder for each class

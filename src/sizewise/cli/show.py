@@ -1,9 +1,10 @@
 """Tables, verdicts and next steps on the screen."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,18 +21,65 @@ def show_table(
 ) -> None:
     """Print a table; in a pipe it is plain text of its natural width, so that nothing is cut.
 
+    Numbers are never broken: columns that do not fit beside the others follow below, with the names again.
+
     Args:
         title: above it.
         columns: of the head.
         rows: what is not a ``Text`` is printed as it is: names may look like markup.
         heads: columns at the left that are names; those after them are numbers, aligned to the right. None: all.
     """
+    console = _console()
+    cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
+    whole = _table(title, columns, cells, heads)
+    if heads is None or console.measure(whole, options=console.options.update_width(10**4)).maximum <= console.width:
+        console.print(whole)
+        return
+    widths = _narrow(columns, cells)
+    for number, block in enumerate(_blocks(widths, heads, console.width)):
+        part = [[row[at] for at in block] for row in cells]
+        heading = title if number == 0 else None
+        console.print(_table(heading, [columns[at] for at in block], part, heads, [widths[at] for at in block]))
+
+
+def _table(
+    title: str | None,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Text]],
+    heads: int | None,
+    widths: Sequence[int] = (),
+) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for at, column in enumerate(columns):
-        table.add_column(column, overflow="fold", justify="left" if heads is None or at < heads else "right")
+        justify: Literal["left", "right"] = "left" if heads is None or at < heads else "right"
+        table.add_column(column, overflow="fold", justify=justify, width=widths[at] if widths else None)
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    _console().print(table)
+        table.add_row(*row)
+    return table
+
+
+def _narrow(columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int]:
+    """The width of each column where its head is broken between words and nothing else is."""
+    heads = (max((cell_len(word) for word in column.split()), default=0) for column in columns)
+    return [max(head, *(row[at].cell_len for row in rows), 1) for at, head in enumerate(heads)]
+
+
+def _blocks(widths: Sequence[int], heads: int, most: int) -> list[list[int]]:
+    """The columns of each part of a table that is at most so wide; each begins with the names.
+
+    >>> _blocks([10, 6, 6, 6], heads=1, most=32)  # 1 + (10 + 2) + 2 · (6 + 2) = 29
+    [[0, 1, 2], [0, 3]]
+    """
+    names, room = list(range(heads)), most - 1 - sum(widths[:heads]) - 2 * heads
+    blocks: list[list[int]] = []
+    left = -1
+    for at in range(heads, len(widths)):
+        if not blocks or widths[at] + 2 > left:
+            blocks.append([*names])
+            left = room
+        blocks[-1].append(at)
+        left -= widths[at] + 2
+    return blocks
 
 
 def show_page(page: "Page") -> None:
@@ -52,6 +100,12 @@ def show_page(page: "Page") -> None:
         rows = [[Text(cell.text, style=STYLES[cell.rank]) for cell in row] for row in table.rows]
         show_table(table.title, table.columns, rows, heads=table.heads)
         console.print(Text(table.note))
+
+
+def show_sentences(text: str) -> None:
+    """Print words, broken between words at the edge of the screen; in a pipe a line stays whole."""
+    console = _console()
+    console.print(Text(text), soft_wrap=not console.is_terminal)
 
 
 def show_next(*commands: str) -> None:

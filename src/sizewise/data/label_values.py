@@ -156,7 +156,7 @@ def _rule_from_values(masks: list[MaskValues], options: OpenOptions) -> tuple[La
         if len(ids) >= 2 and len(values) >= 2 and ids == list(range(len(ids))):
             names = ("background", *(f"class_{label}" for label in ids[1:])) if len(ids) > 2 else _TWO
             return LabelRule("ids", len(ids), ignore=options.ignore_index, merge=options.merge), names, []
-    raise BadInput(_what_is_wrong(values, options) + _examples(masks, pool))
+    raise BadInput(_what_is_wrong(values, masks, options) + _examples(masks, pool))
 
 
 def _refuse_colours(masks: list[MaskValues]) -> None:
@@ -190,8 +190,13 @@ def _refuse_grey_jpeg(masks: list[MaskValues]) -> None:
         )
 
 
-def _what_is_wrong(values: list[int], options: OpenOptions) -> str:
+def _what_is_wrong(values: list[int], masks: list[MaskValues], options: OpenOptions) -> str:
     below = [value for value in values if value != 255]
+    if values == [0, 1, 255] and not any({1, 255} <= mask.values for mask in masks):  # to ignore half of it unseen
+        return (
+            "Some masks hold 1 and others 255, and none holds both. If each is the foreground, give both one name in a "
+            "classes.csv with the columns name,value; if 255 marks pixels to ignore, say so with `ignore_index=255`. "
+        )
     if 255 in values and len(below) >= 2 and below == list(range(len(below))):
         return (
             f"Masks hold classes 0 to {below[-1]} and the value 255, which usually marks pixels to ignore: say so with "

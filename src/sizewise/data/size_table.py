@@ -138,7 +138,7 @@ def plot_sizes(dataset: Dataset, sizes: Sequence[CaseSizes]) -> "Figure":
     from matplotlib.ticker import LogLocator, NullFormatter
 
     table = shares(sizes)
-    first = 0 if dataset.activation == "sigmoid" else 1  # the background is the rest
+    first = min(dataset.scored, default=dataset.first_id) - dataset.first_id  # the background is the rest
     names, columns = dataset.classes[first:], table.T[first:]
     figure = Figure(figsize=(7.2, 1.3 + 0.42 * max(1, len(names))), layout="constrained")
     axes = figure.add_subplot()

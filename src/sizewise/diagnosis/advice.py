@@ -28,7 +28,7 @@ def advise(gains: Mapping[str, Gain], *, relative_size: float) -> Advice:
 
     Args:
         gains: of each question, over all classes.
-        relative_size: the size error over all classes, as a share of the true size: which way sizes err.
+        relative_size: the size error as a share of the true size, its mean over classes: which way sizes err.
     """
     reasons = tuple(_reasons(gains))
     now, matched = gains[NOW], gains[MATCHED]
@@ -58,8 +58,8 @@ def advise(gains: Mapping[str, Gain], *, relative_size: float) -> Advice:
         way = "too small" if relative_size < 0 else "too large"
         return Advice(
             "loss",
-            f"Change the loss: regions are {100 * abs(relative_size):.1f} % {way} over all, the true sizes would give "
-            f"{points(sizes)} DSC points from the same probabilities, and the decision gives {points(best)}.",
+            f"Change the loss: regions are {100 * abs(relative_size):.1f} % {way} on average, the true sizes would "
+            f"give {points(sizes)} DSC points from the same probabilities, and the decision gives {points(best)}.",
             reasons,
         )
     if _counts(matched):

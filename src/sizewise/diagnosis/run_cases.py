@@ -65,4 +65,4 @@ def run_cases(run: Path, *, device: str = "auto", log: Callable[[str], None] = p
                 DiagnosedCase(case.name, labels, target.astype("int16"), values), problem, temperature=temperature
             )
 
-    return CaseSource(str(run), measures(), problem, len(cases), True, temperature, fitted, tuple(task.dataset.notes))
+    return CaseSource(str(run), measures(), problem, len(cases), True, temperature, fitted)

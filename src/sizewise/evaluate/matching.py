@@ -41,11 +41,16 @@ def match_folders(predictions: Path, targets: Path, *, cases: str = "all") -> tu
     predicted, wanted = _label_maps(predictions, "predictions"), _label_maps(targets, "targets")
     partners = pair_targets(predicted, wanted, targets)
     missing = sorted(wanted.keys() - partners.values())
-    if missing and (cases == "all" or len(missing) == len(wanted)):
-        quoted = [f"'{name}'" for name in missing]
+    if len(missing) == len(wanted):
+        raise BadInput(
+            f"No prediction belongs to a target: '{predictions}' has {_some(sorted(predicted), 3)}; '{targets}' has "
+            f"{_some(missing, 3)}. Wanted files of the same names (the ending may differ, and a label map's name may "
+            "end in _mask or the like). Are these the folders of one data set?"
+        )
+    if missing and cases == "all":
         raise BadInput(
             f"{len(missing)} of {counted(len(wanted), 'target has', 'targets have')} no prediction: "
-            f"{few(quoted, most=_NAMED)}. Wanted in '{predictions}' a file of the same name for each label map "
+            f"{_some(missing, _NAMED)}. Wanted in '{predictions}' a file of the same name for each label map "
             "(the ending may differ, and a label map's name may end in _mask or the like). Predict the missing cases, "
             "or score those that are there with `cases=predicted`."
         )
@@ -86,3 +91,7 @@ def _label_maps(folder: Path, argument: str) -> dict[str, Path]:
 
 def _is_label_map(path: Path) -> bool:
     return is_picture(path) or is_volume(path)
+
+
+def _some(names: list[str], most: int) -> str:
+    return few([f"'{name}'" for name in names], most=most)

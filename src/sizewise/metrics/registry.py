@@ -42,7 +42,7 @@ class Metric:
         third: of those, the small, medium or large ones alone, in thirds of the data set's; empty: all.
         pooled: whether the table also has it from counts summed over all cases, as NAME_pooled.
         signed: errors of either sign are errors: |value| is compared, and the mean with its sign is the bias.
-        screen: head and format in the terminal's tables; empty: not there.
+        screen: head, without the unit, and format in the terminal's tables, of the value in its unit; empty: not there.
         in_report: whether the report's tables of scores have it.
     """
 
@@ -77,15 +77,20 @@ class Metric:
         """
         if self.unit not in ("mm", "pixels"):
             return self
-        head, form = self.screen
-        words = (text.replace(self.unit, unit) for text in (self.difference, head))
-        difference, head = words
-        return replace(self, unit=unit, difference=difference, screen=(head, form))
+        return replace(self, unit=unit, difference=self.difference.replace(self.unit, unit))
 
     @property
     def sign(self) -> int:
         """+1 if more is better, else −1."""
         return 1 if self.better == "higher" else -1
+
+    def shown(self, value: float | None) -> str:
+        """The value in its unit, as the terminal's tables have it.
+
+        >>> METRICS["dsc"].shown(0.5), METRICS["size_error"].shown(-0.012), METRICS["hd95"].shown(None)
+        ('50.00', '−1.200', '–')
+        """
+        return "–" if value is None else self.screen[1].format(self.scale * value).replace("-", "−")
 
     @property
     def head(self) -> str:
@@ -99,7 +104,7 @@ class Metric:
 
 def _share(name: str, label: str, formula: str, **more: object) -> Metric:
     points = f"{label} points"
-    return Metric(name, label, formula, "0 to 1", "%", "higher", 1.0, points, screen=(label, "{:.4f}"), **more)  # type: ignore[arg-type]
+    return Metric(name, label, formula, "0 to 1", "%", "higher", 1.0, points, screen=(label, "{:.2f}"), **more)  # type: ignore[arg-type]
 
 
 def _share_of_components(side: str, by_size: bool, found: "ComponentMatches") -> float | None:
@@ -129,7 +134,7 @@ def _components(side: Literal["true", "predicted"], third: Literal["", "small", 
         f"points of {label}",
         of_components=partial(_share_of_components, side, bool(third)),
         third=third,
-        screen=(third or name.removeprefix("component_"), "{:.4f}") if side == "true" or not third else ("", ""),
+        screen=(third or name.removeprefix("component_"), "{:.2f}") if side == "true" or not third else ("", ""),
         in_report=not third,
     )
 
@@ -171,7 +176,7 @@ METRICS: dict[str, Metric] = {
             "mm HD95",
             of_region=_hd95,
             of_lost=lambda region: region.diagonal_mm,
-            screen=("HD95 mm", "{:.2f}"),
+            screen=("HD95", "{:.2f}"),
         ),
         Metric(
             "size_error",
@@ -184,7 +189,7 @@ METRICS: dict[str, Metric] = {
             "points of size error",
             of_counts=size_error,
             signed=True,
-            screen=("of image", "{:+.3%}"),
+            screen=("of image", "{:+.3f}"),
         ),
         Metric(
             "relative_size_error",
@@ -197,7 +202,7 @@ METRICS: dict[str, Metric] = {
             "% size error",
             of_counts=relative_size_error,
             signed=True,
-            screen=("relative", "{:+.1%}"),
+            screen=("relative", "{:+.1f}"),
             in_report=False,
         ),
         Metric(

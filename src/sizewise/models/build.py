@@ -117,6 +117,8 @@ def canonical_name(name: str) -> str:
     arch, _, encoder = folded.partition("-")
     if arch in ARCHITECTURES and encoder:
         return folded
+    if arch in ARCHITECTURES:
+        raise BadInput(f"model {name!r} lacks its encoder: write {arch}-resnet50, or another encoder of SMP.")
     raise BadInput(
         f"there is no model {name!r}.{closest(name, (*model_names(), *PAPER_NAMES))} The models are "
         f"{', '.join(model_names())}; and ARCH-ENCODER of segmentation_models.pytorch, as deeplabv3plus-resnet34, "

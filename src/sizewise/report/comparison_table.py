@@ -52,9 +52,9 @@ def comparison_table(
         "it may be small where other seeds would turn the difference round, so it shows nothing by itself. "
         f"Rank-biserial is from −1 to 1, positive where the {scores.what} is better; effect size is the mean "
         "difference over its standard deviation between cases. What would show it: seeds in all, or cases where more "
-        "seeds cannot help, with 80 % chance, if the difference is as large as it looks; a range, since few seeds know "
-        "their own spread only roughly. Not testable: too few seeds or cases for a verdict, so the row has the "
-        "difference alone."
+        "seeds cannot help, or both where neither helps alone, with 80 % chance, if the difference is as large as it "
+        "looks; a range, since few seeds know their own spread only roughly. Not testable: too few seeds or cases for "
+        "a verdict, so the row has the difference alone."
     )
     return Table(name, title, columns, rows, note, heads=2)
 
@@ -65,11 +65,22 @@ def _signed(value: float) -> str:
 
 
 def _needed(one: Comparison) -> str:
-    """Seeds in all, or cases where no number of seeds would do."""
-    if seeds := _seeds(one.needed):
-        return seeds
-    group = "cases" if one.groups == one.cases else "groups"
-    return "–" if one.needed.groups is None else f"{one.needed.groups:,} {group}"
+    words = "cases" if one.groups == one.cases else "groups"
+    return _counts(one.needed, seeds=one.seeds, groups=one.groups, words=words)
+
+
+def _counts(needed: SampleSize, *, seeds: int, groups: int, words: str) -> str:
+    """Seeds in all, or cases where no number of seeds would do, or both where neither would do alone.
+
+    >>> plans = [(5, 4, 13, 90), (None, None, None, 1200), (None, None, None, None, 4), ()]
+    >>> [_counts(SampleSize(0.1, *plan), seeds=3, groups=60, words="cases") for plan in plans]
+    ['4 to 13 seeds', '1,200 cases', '12 seeds, 240 cases', '–']
+    """
+    if enough := _seeds(needed):
+        return enough
+    if needed.groups is not None:
+        return f"{needed.groups:,} {words}"
+    return "–" if needed.times is None else f"{needed.times * seeds} seeds, {needed.times * groups:,} {words}"
 
 
 def _seeds(needed: SampleSize) -> str:

@@ -16,6 +16,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
 GREY = "#8A8A8A"
 MOST_IN_LEGEND = 24
+FEW_DOTS = 60
 LONGEST_NAME = 28
 MOST_FILES = 4  # views of one figure on paper; the page has them all
 STATIC_STYLE: dict[Any, Any] = {
@@ -214,7 +215,8 @@ def _paint_mark(axes: Any, mark: Mark) -> None:
         axes.fill(x, y, color=colour, alpha=0.22, linewidth=0, label=label)
     elif mark.kind == "points":
         marker = _marker(mark.style)
-        faint = {"markersize": 3, "alpha": 0.45, "markeredgewidth": 0} if mark.faint else {"markersize": 5}
+        small = 3 if len(x) > FEW_DOTS else 4.5  # few dots are seen by their size
+        faint = {"markersize": small, "alpha": 0.45, "markeredgewidth": 0} if mark.faint else {"markersize": 5}
         filled = {"markerfacecolor": "white"} if mark.hollow else {}
         axes.plot(x, y, linestyle="", marker=marker, color=colour, label=label, **faint, **filled)
         whiskers = [(at, low, high) for at, low, high in zip(x, mark.low, mark.high, strict=False) if low is not None]

@@ -50,13 +50,13 @@ def _would_show(found: Outlook) -> list[str]:
     options = []
     for seeds in (seeds for seeds in MORE_SEEDS if seeds > found.seeds):
         if (size := found.smallest(seeds=seeds)) is not None:
-            options.append(f"`seeds={seeds}` {_points(size)}")
+            options.append(f"`seeds={seeds}`: {_points(size)}")
     seeds = max(found.seeds, MORE_SEEDS[0])
     if not found.folds and found.all_groups > found.groups:
         size = found.smallest(seeds=seeds, groups=found.all_groups)
         if size is not None:
             also = f" and `seeds={seeds}`" if seeds > found.seeds else ""
-            options.append(f"`folds={FOLDS}`{also}, which tests all {found.all_groups} units, {_points(size)}")
+            options.append(f"`folds={FOLDS}`{also}, which tests all {found.all_groups} units: {_points(size)}")
     if not options and found.groups < FEWEST_GROUPS:
         return [f"The data has {counted(found.all_groups, 'unit')} in all, so no split of it can show more."]
     return [f"What would show smaller ones: {'; '.join(options)}."] if options else []

@@ -72,9 +72,14 @@ class StudyConfig:
     def joined(self, other: "StudyConfig") -> "StudyConfig":
         """This study with what ``other`` adds: a loss, a seed, a data set. Protocols must agree."""
         if self.settings != other.settings:
+            begun, now = dict(self.settings), dict(other.settings)
+            changed = [name for name in {**begun, **now} if begun.get(name) != now.get(name)]
+            which = "; ".join(
+                f"`{name}`: {begun.get(name, 'not given')}, now {now.get(name, 'not given')}" for name in changed
+            )
             raise BadInput(
-                f"the study was begun with other settings ({dict(self.settings)}, now {dict(other.settings)}): its "
-                "runs could not be compared. Use another `folder`."
+                f"the study was begun with other settings ({which}): its runs could not be compared. Give the same, or "
+                "use another `folder`."
             )
         both = {name: tuple(dict.fromkeys((*getattr(self, name), *getattr(other, name)))) for name in LISTS}
         return StudyConfig(**both, reference=other.reference or self.reference, settings=self.settings)

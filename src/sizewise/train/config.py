@@ -45,7 +45,7 @@ class RunConfig:
             of the statistics.
         split: a CSV with the columns case and subset (train, validation, test, none).
         test_share: of all labelled cases, drawn by whole groups. None is the data set's own test cases or fractions.
-        folds: of a cross-validation over all labelled cases, of which this run tests one; 0 is one split.
+        folds: of a cross-validation over all labelled cases: a run tests one of them, a study all; 0 is one split.
         fold: which fold is tested, from 0.
         model: fpn-resnet50, monai-unet, …, any ARCH-ENCODER of SMP, or MODULE:NAME of your own.
         encoder_weights: none, imagenet, or a file.
@@ -223,9 +223,15 @@ class RunConfig:
 
         >>> RunConfig(data="synthetic").differences(RunConfig(data="synthetic", seed=1))
         ['`seed`: 0, not 1']
+        >>> RunConfig(data="synthetic").differences(RunConfig(data="synthetic", size=(64, 96)))
+        ['`size`: stored, not 64x96']
         """
         mine, theirs = asdict(self), asdict(other)
-        return [f"`{name}`: {mine[name]!r}, not {theirs[name]!r}" for name in mine if mine[name] != theirs[name]]
+        return [
+            f"`{name}`: {_written(name, mine[name])}, not {_written(name, theirs[name])}"
+            for name in mine
+            if mine[name] != theirs[name]
+        ]
 
 
 @dataclass(frozen=True)
@@ -271,6 +277,13 @@ def check_words(settings: dict[str, Any]) -> None:
 
             words, value = get_args(hint), settings[name]
             raise BadInput(f"`{name}` must be one of {', '.join(words)}, got {value!r}.{closest(value, words)}")
+
+
+def _written(name: str, value: Any) -> str:
+    """A value as it is given; sizes as 64x96."""
+    if name in ("size", "spacing", "patch"):
+        return "x".join(f"{part:g}" for part in value) or "stored"
+    return repr(value)
 
 
 def _as_tuple(value: Any) -> Any:

@@ -20,11 +20,11 @@ def draw_curves(path: Path, rows: Sequence[Row], *, title: str, classes: Mapping
         _line(losses, rows, name, label, colour)
     for place, (number, class_name) in enumerate(classes.items()):
         colour = COLOURS[place % len(COLOURS)]
-        _line(scores, rows, f"val_dsc_{number}", class_name, colour)
-        _line(sizes, rows, f"val_size_error_{number}", class_name, colour)
+        _line(scores, rows, f"val_dsc_{number}", class_name, colour, scale=100)
+        _line(sizes, rows, f"val_size_error_{number}", class_name, colour, scale=100)
     sizes.axhline(0, color="#888888", linewidth=0.8)
-    scores.set_ylim(0, 1)
-    for axes, name in ((losses, "loss"), (scores, "validation DSC"), (sizes, "predicted − true proportion")):
+    scores.set_ylim(0, 100)
+    for axes, name in ((losses, "loss"), (scores, "validation DSC (%)"), (sizes, "predicted − true size (points)")):
         axes.set_title(name, fontsize=10, loc="left")
         axes.set_xlabel("epoch")
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -37,8 +37,8 @@ def draw_curves(path: Path, rows: Sequence[Row], *, title: str, classes: Mapping
             figure.savefig(partial, format=ending, dpi=120)
 
 
-def _line(axes, rows: Sequence[Row], name: str, label: str, colour: str) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    points = [(row["epoch"], row[name]) for row in rows if name in row]
+def _line(axes, rows: Sequence[Row], name: str, label: str, colour: str, *, scale: float = 1) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    points = [(row["epoch"], scale * row[name]) for row in rows if name in row]
     if points:
         epochs, values = zip(*points, strict=True)
         axes.plot(epochs, values, color=colour, label=label, marker="." if len(points) < 3 else None)

@@ -79,7 +79,7 @@ def epoch_line(row: Row, *, epochs: int, seconds_left: float) -> str:
     """
     parts = [f"epoch {int(row['epoch']):>{len(str(epochs))}}/{epochs}", f"loss {row['train_loss']:.4f}"]
     if "val_loss" in row:
-        parts += [f"val loss {row['val_loss']:.4f}", f"val DSC {row['val_dsc']:.4f}"]
+        parts += [f"val loss {row['val_loss']:.4f}", f"val DSC {100 * row['val_dsc']:.2f} %"]
     parts += [f"lr {row['learning_rate']:.3g}", f"{row['seconds']:.1f} s", f"{clock(seconds_left)} left"]
     return "  ".join(parts)
 

@@ -62,14 +62,16 @@ def _data(run: ResolvedRun) -> str:
 
 def _scores(run: ResolvedRun, rows: Sequence[Row]) -> str:
     subset = "test" if run.task.split.test else "validation"
-    shown = [metric for metric in METRICS.values() if metric.screen[0] and not metric.signed]
+    unit = run.dataset.reader.length_unit
+    every = (metric.measured_in(unit) for metric in METRICS.values())
+    shown = [metric for metric in every if metric.screen[0] and not metric.signed]
     lines = [
         f"## Scores on the {subset} cases",
         "",
-        f"Means over cases with {LEVEL:.0%} intervals for new cases from the same source (Student's t, over groups "
-        "where cases belong together). They are of this one training: another seed gives other numbers.",
+        f"Means over cases with {100 * LEVEL:.0f} % intervals for new cases from the same source (Student's t, over "
+        "groups where cases belong together). They are of this one training: another seed gives other numbers.",
         "",
-        "| decision | class | cases | " + " | ".join(metric.label for metric in shown) + " |",
+        "| decision | class | cases | " + " | ".join(metric.head for metric in shown) + " |",
         "|---|---|---|" + "---|" * len(shown),
     ]
     groups = {case.name: case.group for case in run.dataset.cases if case.group}
@@ -85,7 +87,7 @@ def _sizes(run: ResolvedRun, rows: Sequence[Row]) -> str:
     lines = [
         "## Sizes",
         "",
-        "| decision | class | true share of the image | predicted minus true | missed | false alarms |",
+        "| decision | class | true share of the image (%) | predicted minus true (points) | missed | false alarms |",
         "|---|---|---|---|---|---|",
     ]
     for one in summarise(rows):
@@ -160,21 +162,21 @@ def _by_group(rows: Iterable[Row], metric: str, groups: Mapping[str, str]) -> li
 
 def _interval(values: Sequence[float], metric: Metric) -> str:
     """The mean and, of several values, its interval, cut off where the metric ends."""
-    form, most = metric.screen[1], metric.best if metric.better == "higher" else math.inf
+    most = metric.best if metric.better == "higher" else math.inf
     if not values:
         return "–"
     mean = sum(values) / len(values)
     if len(values) < 2:
-        return form.format(mean)
+        return metric.shown(mean)
     from scipy import stats
 
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
     half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * spread / math.sqrt(len(values))
-    return f"{form.format(mean)} ({form.format(max(0.0, mean - half))} to {form.format(min(most, mean + half))})"
+    return f"{metric.shown(mean)} ({metric.shown(max(0.0, mean - half))} to {metric.shown(min(most, mean + half))})"
 
 
 def _share(value: float | None, *, signed: bool = False) -> str:
-    return "–" if value is None else f"{100 * value:{'+' if signed else ''}.2f} %"
+    return "–" if value is None else f"{100 * value:{'+' if signed else ''}.2f}".replace("-", "−")
 
 
 def _groups(cases: Sequence[Case]) -> int:

@@ -185,6 +185,15 @@ def deciding_options(run: Path) -> dict[str, str]:
     return options if kept is None else options | {"temperature": f"{kept.temperature:.4g}"}
 
 
+def scoring_options(run: Path) -> dict[str, str]:
+    """What ``sizewise evaluate`` has to know to score label maps as the run's own were, where it is not the default."""
+    config, task = read_config(run), run_task(run)
+    options = {} if config.ignore_index is None else {"ignore-index": str(config.ignore_index)}
+    if not task.multilabel and task.first_class == 0:
+        options["background"] = "none"
+    return options
+
+
 def run_task(run: Path) -> Task:
     """What a run's network gives, without any case."""
     return make_task(read_config(run), problem_dataset(read_problem(run)), Split((), (), ()))

@@ -104,7 +104,8 @@ const paintMark = (layer, mark, { x, y, points, panel, width }) => {
     const line = shape("path", { d: path }, group);
     if (mark.kind === "line" && dashOf(mark)) line.setAttribute("stroke-dasharray", dashOf(mark));
   } else if (mark.kind === "points") {
-    const radius = mark.faint ? 2.2 : 4.2, glyph = markerOf(mark)(radius);
+    const radius = !mark.faint ? 4.2 : mark.x.length > 60 ? 2.2 : 3.4, // few dots are seen by their size
+      glyph = markerOf(mark)(radius);
     let cloud = "";
     mark.x.forEach((_, i) => {
       const spot = place(i);

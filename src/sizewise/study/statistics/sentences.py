@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sizewise.study.statistics.paired import FEWEST_GROUPS, FEWEST_SEEDS, Comparison
-from sizewise.study.statistics.sample_size import MOST_GROUPS, MOST_SEEDS
+from sizewise.study.statistics.sample_size import most_times
 
 BETTER, WORSE, NOT_SHOWN, ONE_SEED, TOO_FEW_CASES, IDENTICAL = (
     "better",
@@ -84,7 +84,15 @@ def _needed(c: Comparison) -> str:
             f"More seeds cannot help, the {group}s are the limit: if the difference is as large as it looks, about "
             f"{c.needed.groups} {group}s would be needed to show it."
         )
-    return f"It is too small for any number of seeds up to {MOST_SEEDS} or of {group}s up to {MOST_GROUPS:,} to show."
+    if c.needed.times is not None:
+        return (
+            f"More seeds alone or more {group}s alone cannot show it: if the difference is as large as it looks, it "
+            f"takes about {c.needed.times * c.seeds} seeds and {c.needed.times * c.groups:,} {group}s."
+        )
+    return (
+        f"It is too small to show: {most_times(c.seeds)} times as many seeds and {group}s would not do, if it is no "
+        "larger than it looks."
+    )
 
 
 def _more_seeds(c: Comparison) -> str:
