@@ -1,6 +1,6 @@
 """Lightning: a LightningModule with our loss, and the callback that logs its terms and the sizes to any logger.
 
-pip install 'sizewise[lightning]'
+pip install '.[lightning]'  # in a checkout
 """
 
 import csv

@@ -1,6 +1,6 @@
 """MONAI: the loss is one line of a SupervisedTrainer. 3D, MetaTensors, sliding-window validation, our scores.
 
-pip install 'sizewise[monai]'
+pip install '.[monai]'  # in a checkout
 """
 
 import warnings

@@ -1,6 +1,6 @@
 """Hugging Face: SegFormer in Trainer with our loss. Its logits have a quarter of the resolution; 255 is ignored.
 
-pip install 'sizewise[transformers]'
+pip install '.[transformers]'  # in a checkout
 """
 
 import tempfile

@@ -1,6 +1,6 @@
 """segmentation_models.pytorch: its FPN with our loss, in the mode that SMP's own losses would have.
 
-pip install 'sizewise[train]'
+pip install '.[train]'  # in a checkout
 """
 
 import torch

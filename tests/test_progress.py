@@ -2,7 +2,7 @@
 
 import sys
 
-from sizewise.progress import NO_BARS, track, with_lines
+from sizewise.progress import NO_BARS, is_first_process, track, with_lines
 
 
 def test_a_line_comes_every_twenty_seconds_with_the_time_left(capsys):
@@ -30,3 +30,5 @@ def test_only_who_should_speak_does(capsys, monkeypatch):
             patch.setenv(name, "1")
             list(track([1, 2], what="cases"))
         assert capsys.readouterr().err == ""
+    monkeypatch.setenv("RANK", "major")  # of another program
+    assert is_first_process()

@@ -59,6 +59,11 @@ def test_no_page_installs_a_name_that_no_index_has(page):
         assert not re.search(r"pip install.*\bsizewise\b", block), block
 
 
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda example: example.name)
+def test_no_example_installs_a_name_that_no_index_has(example):
+    assert not re.search(r"pip install.*\bsizewise\b", example.read_text(encoding="utf-8"))
+
+
 def test_where_to_install_from_is_said_first():
     for page in (ROOT / "README.md", ROOT / "docs" / "getting-started.md"):
         text = page.read_text(encoding="utf-8")

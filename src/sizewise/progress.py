@@ -20,7 +20,7 @@ def track(items: Iterable[Item], *, what: str, total: int | None = None) -> Iter
     >>> list(track([1, 2], what="cases"))
     [1, 2]
     """
-    if NO_BARS in os.environ or int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))):
+    if NO_BARS in os.environ or not is_first_process():
         yield from items
     elif sys.stderr.isatty():
         from rich.console import Console
@@ -30,6 +30,12 @@ def track(items: Iterable[Item], *, what: str, total: int | None = None) -> Iter
     else:
         total = len(items) if total is None and isinstance(items, Sized) else total
         yield from with_lines(items, what=what, total=total)
+
+
+def is_first_process() -> bool:
+    """Whether this is the one of several processes that speaks, by the rank that whoever started them gave it."""
+    rank = os.environ.get("RANK", os.environ.get("LOCAL_RANK", ""))
+    return not rank.isdecimal() or int(rank) == 0  # other programs have words of that name too
 
 
 def with_lines(

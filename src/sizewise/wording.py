@@ -32,6 +32,24 @@ def listed(names: Sequence[str], most: int | None = None) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def size_word(sizes: Sequence[float]) -> str:
+    """Sizes as they are given, with every digit.
+
+    >>> size_word((64, 96)), size_word((1.5, 2.0, 0.78125001)), size_word(())
+    ('64x96', '1.5x2x0.78125001', 'stored')
+    """
+    return "x".join(map(number_word, sizes)) or "stored"
+
+
+def number_word(number: float) -> str:
+    """A number that reads back as it was.
+
+    >>> number_word(3e-05), number_word(2.0), number_word(0.12345678)
+    ('3e-05', '2', '0.12345678')
+    """
+    return repr(number).removesuffix(".0")
+
+
 def left_out(names: Sequence[str], what: str, plural: str) -> str:
     """A line on files that have no use here: the same wherever it is told.
 

@@ -34,6 +34,10 @@ def test_a_folder_of_studies(study):
     assert len(read_studies([study.parent])) == 2
 
 
+def test_a_study_that_is_named_twice_counts_once(study):
+    assert len(read_studies([study.parent, study, study / ".." / study.name])) == 2
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [

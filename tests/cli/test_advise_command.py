@@ -50,7 +50,7 @@ def test_an_answer_with_its_reasons_and_its_commands(run, tmp_path):
     train, plan, study = next_commands(out)
     shared = "--data 'my data' --groups 'case \\d+' --recipe picture"
     assert train == f"sizewise train {shared} --loss CE"
-    assert study == f"sizewise compare {shared} --losses CE,DiceCE,RCE --seeds 3 --decisions argmax,dice"
+    assert study == f"sizewise compare {shared} --losses CE,DiceCE,RCE --seeds 3 --decisions argmax,dice --out advised"
     assert plan == f"{study} --dry-run"
 
 

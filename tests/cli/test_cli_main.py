@@ -115,6 +115,27 @@ def test_other_dropped_errors_are_shown_as_ever(monkeypatch):
     assert sys.unraisablehook == seen.append
 
 
+def test_memory_that_torch_does_not_get_is_a_sentence(monkeypatch, capsys):
+    """As where ``diagnose`` enlarges the scores of a volume."""
+    said = (
+        "[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."
+    )
+
+    def fails():
+        raise RuntimeError(said)
+
+    monkeypatch.setattr("sizewise.cli.commands.make_app", lambda: fails)
+    with pytest.raises(SystemExit) as left:
+        program.main()
+    assert left.value.code == 1
+    assert capsys.readouterr().err.startswith("sizewise: out of memory. Ask for less")
+
+
+def test_what_a_command_says_of_memory_is_kept():
+    said = "out of memory with batches of 8. Use a smaller `batch_size`. (DefaultCPUAllocator: can't allocate memory)"
+    assert program.sentence(RunFailed(said)) == said
+
+
 def test_a_bug_keeps_its_traceback(monkeypatch):
     def fails():
         raise KeyError("a bug")

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nibabel
 import numpy as np
@@ -14,6 +15,8 @@ from PIL import Image
 from train.tiny_runs import train_tiny
 
 from sizewise.cli.main import main
+from sizewise.train.config import RunConfig
+from sizewise.train.predict import scoring_options
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +27,7 @@ def trained(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sizewise.train.loop.draw_curves", lambda *given, **named: None)
         train_tiny(root / "data", root / "run")
+        train_tiny("synthetic", root / "built-in")
     return root
 
 
@@ -57,10 +61,26 @@ def test_as_a_subprocess_and_then_evaluate(trained, tmp_path):
 
 def test_what_comes_next_scores_as_the_run_was_scored(run, trained, tmp_path, monkeypatch):
     monkeypatch.setattr("sizewise.train.loop.draw_curves", lambda *given, **named: None)
-    train_tiny(trained / "data", tmp_path / "run", background="none", ignore_index=255)
+    train_tiny(trained / "data", tmp_path / "run", background="none", ignore_index=255, nsd_tolerance=2.5)
     code, out, err = run("run", "--data", trained / "data")
     assert code == 0, err
-    assert "--cases predicted --out scores --ignore-index 255 --background none\n" in out
+    assert "--cases predicted --out scores --ignore-index 255 --background none --nsd-tolerance 2.5\n" in out
+
+
+def test_the_label_to_ignore_may_be_the_datas_own(monkeypatch):
+    """As of nnU-Net's dataset.json: the run was scored without those pixels, whoever named their label."""
+    task = SimpleNamespace(multilabel=False, first_class=1, dataset=SimpleNamespace(ignore_index=3))
+    monkeypatch.setattr("sizewise.train.predict.read_config", lambda run: RunConfig("d"))
+    monkeypatch.setattr("sizewise.train.predict.run_task", lambda run: task)
+    assert scoring_options(Path("run")) == {"ignore-index": "3"}
+
+
+def test_what_comes_next_scores_labels_made_in_the_same_way(run, trained):
+    """It writes into the same folder: without the options it would replace what was asked for."""
+    options = ("--decide", "size", "--temperature", "2.0", "--flips", "--keep-largest")
+    code, out, err = run(trained / "built-in", "--data", "synthetic", "--subset", "validation", *options)
+    assert code == 0, err
+    assert "--subset validation --flips --keep-largest --decide size --temperature 2.0 --score\n" in out
 
 
 def test_plain_images_one_image_and_other_subsets(run, trained, tmp_path):
@@ -100,6 +120,18 @@ def test_wrong_use(run, trained, tmp_path):
         code, _, err = run(*arguments)
         assert code == 2, arguments
         assert message in err, err
+
+
+def test_what_is_from_an_earlier_call_is_named(run, trained, tmp_path):
+    code, out, err = run(trained / "run", "--data", trained / "data", "--score")
+    assert code == 0, err
+    assert "note: " not in out
+    code, out, err = run(trained / "run", "--data", trained / "data", "--subset", "validation")
+    assert code == 0, err
+    tested = len(json.loads((trained / "run" / "split.json").read_text())["test"])
+    assert f"note: predictions also holds {tested} label map" in out
+    assert "of other cases, from before." in out
+    assert "note: predictions/cases.csv is from before, not of these label maps." in out
 
 
 def test_scores_are_those_of_the_run(run, trained, tmp_path):

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from sizewise.cli.commands import make_app
 from sizewise.errors import RunFailed
 from sizewise.metrics.cases_csv import read_cases
+from sizewise.parallel import available_cores
 from sizewise.train.run_folder import locked
 
 TINY = ["--epochs", "1", "--steps-per-epoch", "1", "--batch-size", "2", "--device", "cpu"]
@@ -109,6 +110,15 @@ def test_a_dry_run_says_what_the_study_can_show_and_writes_nothing(tmp_path):
     assert "This can show nothing: one seed cannot separate a loss from luck. Give --seeds 3." in " ".join(
         one.output.split()
     )
+
+
+def test_steps_are_timed_with_the_threads_that_a_run_gets(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("sizewise.study.outlook.time_steps", lambda run, runtime: seen.append(runtime.threads))
+    monkeypatch.setattr("sizewise.train.machine.free_threads", lambda: 7)
+    for words in ([], ["--threads", "3"], ["--jobs", "2"]):
+        assert compare(tmp_path / "study", "--losses", "CE,RCE", "--device", "cpu", "--dry-run", *words).exit_code == 0
+    assert seen == [7, 3, max(1, available_cores() // 2)]
 
 
 def test_wrong_splits_are_sentences(tmp_path):

@@ -142,13 +142,13 @@ def test_many_findings_are_counted_not_listed(tmp_path, capsys, monkeypatch):
 
 
 SLOW = """
-import sys, threading
+import os, sys, threading
 import numpy
 import sizewise.data.synthetic as synthetic
 go_on = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), go_on.set()), daemon=True).start()
 def draw_slowly(*given):
-    print("started", flush=True)
+    os.write(1, b"started\\n")  # one write: the text and the line end of print can have another thread's between them
     go_on.wait()
     return numpy.zeros((8, 8), numpy.uint8)
 synthetic.draw_labels = draw_slowly

@@ -62,6 +62,15 @@ def test_wrong_use_is_a_sentence_in_flags(run, tmp_path):
     assert "wanted a run folder, or --target with --pred" in err
 
 
+def test_a_loss_is_not_compared_with_itself_under_another_name(monkeypatch):
+    config = RunConfig("d", loss="RCE-L1", recipe="demo", loss_options=(("temperature", 5.0),), **RECIPES["demo"])
+    monkeypatch.setattr("sizewise.cli.diagnose_screen.read_config", lambda run: config)
+    found = SimpleNamespace(advice=SimpleNamespace(step="loss"))
+    unused = dict.fromkeys(("pred", "target", "probabilities"))
+    given = first_command(found, run=Path("r"), activation="softmax", background="0", **unused)
+    assert " --losses 'RCE-L1(temperature=5.0),JaccardCE' " in given
+
+
 @pytest.mark.parametrize(
     ("step", "trained", "wanted"),
     [
@@ -76,13 +85,13 @@ def test_wrong_use_is_a_sentence_in_flags(run, tmp_path):
             "loss",
             True,
             "sizewise compare --data d --recipe demo --ignore-index 255 --background none --size 96x128 "
-            "--losses 'RCE(weight=0.5),JaccardCE' --models monai-unet --seeds 3",
+            "--losses 'RCE(weight=0.5),JaccardCE' --models monai-unet --seeds 3 --out study-of-r",
         ),
         (
             "network",
             True,
             "sizewise compare --data d --recipe demo --ignore-index 255 --background none --size 96x128 "
-            "--losses 'RCE(weight=0.5)' --models monai-unet,monai-dynunet --seeds 3",
+            "--losses 'RCE(weight=0.5)' --models monai-unet,monai-dynunet --seeds 3 --out study-of-r",
         ),
         ("loss", False, "sizewise compare --data YOUR_DATA --losses CE,JaccardCE,RCE --seeds 3"),
         ("network", False, "sizewise compare --data YOUR_DATA --losses CE --models MODEL,LARGER_MODEL --seeds 3"),

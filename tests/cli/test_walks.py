@@ -80,6 +80,7 @@ def reader(capsys, monkeypatch, tmp_path):
         words = [_meant(word) for word in shlex.split(line, comments=True)]
         words = words[1:] if words[0] == "sizewise" else words
         less = LESS.get(words[0], "").split()
+        less = less[: less.index("--jobs")] if "--engine" in words else less  # that is of local's alone
         if words[0] == "compare" and (words[-1] != "study" or (tmp_path / "study").exists()):  # one study is trained
             less = [*less, "--dry-run"] if "--study" not in words else ["--dry-run", "--out", "of-the-file"]
         if tuple(words) in seen:

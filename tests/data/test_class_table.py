@@ -64,3 +64,9 @@ def test_the_tables_of_a_folder_are_found(tmp_path):
     assert find_class_table(tmp_path) is None
     path = write(tmp_path, "name,value\na,0\n", "class_dict.csv")
     assert find_class_table(tmp_path) == path
+
+
+def test_a_table_that_cannot_be_read_is_not_passed_over(tmp_path):
+    (tmp_path / "classes.csv").symlink_to("moved.csv")  # masks read without it would be other classes
+    with pytest.raises(BadInput, match=r"classes\.csv"):
+        read_class_table(find_class_table(tmp_path))

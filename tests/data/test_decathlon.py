@@ -108,6 +108,14 @@ def test_mistakes_in_dataset_json_are_named(tmp_path, change, message):
         decathlon.load(root, options=OpenOptions())
 
 
+def test_two_labels_of_one_name_are_refused(tmp_path):
+    root = write_pancreas(tmp_path)  # scores are told apart by the name of their class
+    info = json.loads((root / "dataset.json").read_text())
+    (root / "dataset.json").write_text(json.dumps(info | {"labels": {"0": "background", "1": "mass", "2": "mass"}}))
+    with pytest.raises(BadInput, match="two classes are called 'mass'"):
+        open_dataset(root)
+
+
 def test_a_broken_dataset_json_is_named_when_the_layout_is(tmp_path):
     root = write_pancreas(tmp_path)
     (root / "dataset.json").write_text('{"labels": ')

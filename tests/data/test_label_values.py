@@ -9,7 +9,8 @@ from sizewise.errors import BadInput
 
 def save(folder, name, values):
     folder.mkdir(exist_ok=True)
-    Image.fromarray(np.array(values, dtype=np.uint8)).save(folder / name, **({"quality": 75} if "jp" in name else {}))
+    kind = np.int32 if np.min(values) < 0 else np.uint8
+    Image.fromarray(np.array(values, dtype=kind)).save(folder / name, **({"quality": 75} if "jp" in name else {}))
     return folder / name
 
 
@@ -77,6 +78,26 @@ def test_other_values_are_listed_with_a_file(tmp_path):
         rule_of(tmp_path, {"a.png": [[0, 2]], "b.png": [[0, 0]]})
     with pytest.raises(BadInput, match=r"15, 16, 17 and 235 more; 250 of them in .*a\.png"):
         rule_of(tmp_path, {"a.png": [list(range(3, 253))], "b.png": [[0]]})
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_smoothed_black_and_white_is_not_read_as_classes(tmp_path, step):
+    edges = [[*range(0, 256, step)]]
+    with pytest.raises(BadInput, match=r"as black and white ones do once they were resized.*Values found: 0, "):
+        rule_of(tmp_path, {"a.png": edges})
+    if step == 1:
+        return  # a table names at most 255
+    table = tmp_path / "classes.csv"
+    table.write_text("name,value\n" + "".join(f"class {value},{value}\n" for value in edges[0]))
+    (rule, names, _), _ = rule_of(tmp_path, {"a.png": edges})
+    assert len(names) == rule.classes == len(edges[0])
+
+
+def test_many_classes_beside_255_are_still_classes(tmp_path):
+    with pytest.raises(BadInput, match=r"classes 0 to 181 and the value 255, which usually marks pixels to ignore"):
+        rule_of(tmp_path, {"a.png": [[*range(182), 255]]})
+    (_, names, _), _ = rule_of(tmp_path, {"a.png": [[*range(256)]]}, ignore_index=255)
+    assert len(names) == 255
 
 
 def test_a_set_without_any_region_is_refused(tmp_path):
@@ -174,3 +195,15 @@ def test_black_and_white_with_a_value_to_ignore(tmp_path):
     assert rule.read(paths[0]).tolist() == [[0, 128, 1]]
     with pytest.raises(BadInput, match="`ignore_index=1` cannot be told from the foreground"):
         rule_of(tmp_path, {"a.png": [[0, 1, 255]]}, ignore_index=1)
+
+
+def test_a_negative_value_may_be_ignored(tmp_path):
+    (rule, _, _), paths = rule_of(tmp_path / "binary", {"a.png": [[0, 255]]}, ignore_index=-1)
+    assert rule.read(paths[0]).tolist() == [[0, 1]]
+    for merge, classes in ((False, [0, 1, 2, -1]), (True, [0, 1, 1, -1])):
+        masks = {"a.tiff": [[0, 1, 2, -1]]}
+        (rule, _, _), paths = rule_of(tmp_path / str(merge), masks, ignore_index=-1, merge=merge)
+        assert rule.read(paths[0]).tolist() == [classes]
+    (tmp_path / "classes.csv").write_text("name,value\nbackground,0\nvessel,3\n")
+    (rule, _, _), paths = rule_of(tmp_path, {"a.png": [[0, 3]]}, ignore_index=-5)
+    assert rule.read(paths[0]).tolist() == [[0, 1]]

@@ -1,3 +1,4 @@
+import gzip
 import io
 from pathlib import Path
 
@@ -88,6 +89,12 @@ def test_a_truncated_file_is_named(tmp_path, extension, read):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(BadInput, match=rf"cut\.{extension}' cannot be read as a picture"):
         read(path)
+
+
+def test_a_volume_beside_pictures_is_called_one(tmp_path):
+    (tmp_path / "a.nii.gz").write_bytes(gzip.compress(b"not a picture"))
+    with pytest.raises(BadInput, match=r"a\.nii\.gz' is a volume, and a picture was wanted"):
+        read_label_picture(tmp_path / "a.nii.gz")
 
 
 @pytest.mark.parametrize("content", [b"", b"not a picture", b"\x89PNG\r\n\x1a\n"])

@@ -127,6 +127,8 @@ def test_patterns_of_subjects(names, pattern):
 
 
 def test_what_groups_cannot_be_is_said(tmp_path):
+    with pytest.raises(BadInput, match=r"`groups`: 'c\{99999999999\}' is no regular expression"):
+        groups_by("c{99999999999}", ["c"])
     with pytest.raises(BadInput, match=r"`groups`: 'patient\(' is no regular expression"):
         groups_by("patient(", ["patient1"])
     with pytest.raises(BadInput, match=r"finds nothing in the name of b, c \(2 cases of 3\). Every case needs a group"):

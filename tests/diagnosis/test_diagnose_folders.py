@@ -11,7 +11,7 @@ from PIL import Image
 from probability_maps.saved_cases import drawn
 
 from sizewise.diagnosis.diagnose import diagnose
-from sizewise.diagnosis.diagnosis_page import write_diagnosis
+from sizewise.diagnosis.diagnosis_page import class_table, write_diagnosis
 from sizewise.diagnosis.size_figures import size_agreement_figure
 from sizewise.errors import BadInput
 from sizewise.evaluate.folders import evaluate_folders
@@ -70,6 +70,14 @@ def test_advice_from_few_cases_says_so(tmp_path, count):
     said = [note for note in diagnose(predictions=pred, targets=true).notes if "standard error" in note]
     told = "With 9 cases a standard error is itself a guess, and so is the advice: diagnose 10 or more before you rely on it."
     assert said == ([told] if count == 9 else [])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_case_has_no_limits(tmp_path, count):
+    pred, true, _ = write_cases(tmp_path, count=count)
+    table = class_table(diagnose(predictions=pred, targets=true))
+    at = table.columns.index("95 % limits (points)")
+    assert [row[at].text == "–" for row in table.rows] == [count == 1] * len(table.rows)
 
 
 def test_how_probabilities_are_saved_is_said_in_the_words_of_each_program(tmp_path):

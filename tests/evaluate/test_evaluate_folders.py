@@ -224,11 +224,25 @@ def test_regions_are_scored_as_one_each(folders):
     for wrong, sentence in (
         ({"regions": [[1, 1]]}, "sets of different ids"),
         ({"regions": [[]]}, "sets of different ids"),
+        ({"regions": [[1, 2], [2, 1]]}, "must differ from each other"),
         ({"regions": [[1, 7]], "ignore_index": 7}, "is in one of the `regions`"),
         ({"regions": [[1]], "classes": [1]}, "Give one of the two"),
     ):
         with pytest.raises(BadInput, match=sentence):
             run(folders, **wrong)
+
+
+def test_a_target_that_is_no_file_is_not_passed_over(folders, tmp_path):
+    """A score over fewer cases looks like any other."""
+    for folder in folders:
+        save(folder, "a.png", square((1,)))
+    (folders[1] / "b.png").symlink_to(tmp_path / "gone.png")
+    with pytest.raises(BadInput, match=r"b\.png' is no file, but a link to what is not there"):
+        run(folders)
+    (folders[1] / "b.png").unlink()
+    (folders[1] / "b.nii").mkdir()
+    with pytest.raises(BadInput, match=r"b\.nii' is no file, but a folder, a pipe or a device"):
+        run(folders)
 
 
 def test_a_target_may_be_called_as_a_mask_of_the_image_is(folders):

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -118,7 +120,8 @@ def run_all(
                     continue
                 waiting.remove(task)
                 if verdict == "begins":
-                    running.append(start(task))
+                    with no_signal():  # one between the fork and the list would leave a process to itself
+                        running.append(start(task))
                 else:
                     settle(Outcome(task.name, verdict))
             time.sleep(0.02)
@@ -150,8 +153,9 @@ def start(task: Task) -> Running:
         os.setsid()
         os.dup2(output.fileno(), 1)
         os.dup2(errors.fileno(), 2)
-        for one in (signal.SIGINT, signal.SIGTERM):
+        for one in ENDING:
             signal.signal(one, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         task.work()
         code = 0
     except SystemExit as error:
@@ -180,13 +184,23 @@ def result_of(one: Running, limit: float) -> str:
 
 
 @contextmanager
+def no_signal() -> Iterator[None]:
+    """A signal that comes in between is handled after the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def everything_ends(running: list[Running], show: Callable[[str], object]) -> Iterator[None]:
     """No process is left when the block ends; where a signal ends it, what was being done is said."""
 
     def leave(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, leave) for number in ENDING}
     try:
         yield
     finally:

@@ -34,21 +34,21 @@ def program(text):
 
 def said_by(text):
     started = program(text)
-    said, _ = started.communicate(timeout=60)
+    said, _ = started.communicate(timeout=600)
     assert started.returncode == 0, said
     return said
 
 
 def test_each_is_reported_and_ends_nobody_else():
     said = said_by("""
-tasks = [Task(one.__name__, one) for one in (wrong, hangs, dies, leaves, well)]
-outcomes = run_all(tasks, jobs=2, limit=1.0)
+tasks = [Task(one.__name__, one) for one in (wrong, dies, leaves, well)]
+outcomes = run_all([Task("hangs", hangs)], jobs=1, limit=0.5) + run_all(tasks, jobs=2, limit=600)
 print([(one.name, one.result) for one in outcomes])
 """)
     assert said.splitlines()[-1] == str(
         [
-            ("wrong", "FAILED (exit code 1)"),
             ("hangs", "FAILED: killed at the limit"),
+            ("wrong", "FAILED (exit code 1)"),
             ("dies", "FAILED (signal 9)"),
             ("leaves", "FAILED (exit code 3)"),
             ("well", "ok"),
@@ -102,10 +102,18 @@ print([one.result for one in run_all(tasks, jobs=4, limit=60, gib=8.0)])
     assert times == sorted(times)  # one after the other
 
 
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_all_with_what_they_started(number, tmp_path):
+def test_a_signal_ends_all_with_what_they_started(number, seconds, tmp_path):
+    """Also where it comes before the fork has returned to the parent."""
     ready = tmp_path / "ready"
     started = program(f"""
+fork = os.fork
+def forks():
+    process = fork()
+    if process: time.sleep({seconds})
+    return process
+os.fork = forks
 def starts():
     print("child", subprocess.Popen(["sleep", "600"]).pid, flush=True)
     open({str(ready)!r}, "w").close()
@@ -116,7 +124,7 @@ run_all([Task("one", starts)], jobs=1, limit=900)
         assert started.poll() is None
         time.sleep(0.02)
     started.send_signal(number)
-    said, _ = started.communicate(timeout=60)
+    said, _ = started.communicate(timeout=600)
     assert started.returncode == 128 + number
     assert "one: ended after" in said
     child = Path(f"/proc/{said.split()[1]}")

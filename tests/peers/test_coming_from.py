@@ -35,17 +35,19 @@ INPUTS = {
 def read_rows():
     """Section, code of theirs and ours, what it is called with, and the last cell; None as value in the second table."""
     section, head, rows = "", [], []
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
+    for number, line in enumerate(PAGE.read_text(encoding="utf-8").splitlines(), start=1):
         if line.startswith("## "):
             section = line[3:]
-        if not line.startswith("| ") or line.startswith("|--"):
+        if not line.startswith("|"):
+            head = []  # the table has ended
             continue
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if cells[0] == "theirs":
+        if not head:
             head = cells
-            continue
-        theirs, ours, on, last = cells
-        rows.append((section, theirs.strip("`"), ours.strip("`"), on, last if head[-1] == "value" else None))
+        elif head[0] == "theirs" and not line.startswith("|--"):  # other tables of the page compare nothing
+            assert len(cells) == 4, f"line {number} of {PAGE.name}: a row has four cells, this one {len(cells)}"
+            theirs, ours, on, last = cells
+            rows.append((section, theirs.strip("`"), ours.strip("`"), on, last if head[-1] == "value" else None))
     return rows
 
 

@@ -38,6 +38,13 @@ def folder(tmp_path):
     return tmp_path / "in"
 
 
+def test_probabilities_that_are_no_file_are_not_passed_over(folder, tmp_path):
+    np.save(folder / "a.npy", drawn((12, 17))[0])
+    (folder / "b.npy").symlink_to(tmp_path / "gone.npy")
+    with pytest.raises(BadInput, match=r"b\.npy' is no file, but a link to what is not there"):
+        decide_folder(folder, out=tmp_path / "out", log=silent)
+
+
 @pytest.mark.parametrize("metric", ["dice", "iou", "size", "argmax"])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_arrays_of_pictures(folder, tmp_path, metric, dtype):
@@ -212,6 +219,25 @@ def test_a_temperature_is_fitted_and_said(folder, tmp_path):
         decide_folder(folder, ignore_index=255, **options)
 
 
+def test_a_temperature_of_another_model_is_refused(folder, tmp_path):
+    for name in ("fit", "true"):
+        (tmp_path / name).mkdir()
+    p, labels = drawn((20, 20), seed=0)
+    np.save(folder / "a.npy", p)
+    four = np.concatenate((p[:2], p[2:] / 2, p[2:] / 2))
+    for case, values in (("b", four), ("c", p)):
+        np.save(tmp_path / "fit" / f"{case}.npy", values)
+        Image.fromarray(labels).save(tmp_path / "true" / f"{case}.png")
+    options = {"out": tmp_path / "out", "fit": tmp_path / "fit", "fit_target": tmp_path / "true", "log": silent}
+    with pytest.raises(BadInput, match=r"`fit`: '.*c.npy' has 3 classes, and 'b.npy' 4. Wanted one model's"):
+        decide_folder(folder, **options)
+    (tmp_path / "fit" / "c.npy").unlink()
+    (tmp_path / "true" / "c.png").unlink()
+    with pytest.raises(BadInput, match=r"a.npy' has 3 classes, and the probabilities of `fit` '.*fit' 4. Wanted those"):
+        decide_folder(folder, **options)
+    assert not list(tmp_path.glob("out/*"))
+
+
 def test_a_temperature_of_volumes_and_of_masks(tmp_path):
     from sizewise.probability_maps.fit_folder import fit_folder
 
@@ -224,9 +250,9 @@ def test_a_temperature_of_volumes_and_of_masks(tmp_path):
         save_volume(tmp_path / "true" / f"{seed}.nii.gz", labels)
         np.save(tmp_path / "one" / f"{seed}.npy", sure[1:, :, :, 0])
         Image.fromarray(labels[:, :, 0] * np.uint8(255)).save(tmp_path / "masks" / f"{seed}.png")
-    found, cases = fit_folder(tmp_path / "fit", tmp_path / "true", metric="size")
-    assert (found, cases) == (pytest.approx(2.0, rel=0.15), 3)
-    found, _ = fit_folder(tmp_path / "one", tmp_path / "masks", metric="size", activation="sigmoid")
+    found, cases, classes = fit_folder(tmp_path / "fit", tmp_path / "true", metric="size")
+    assert (found, cases, classes) == (pytest.approx(2.0, rel=0.15), 3, 2)
+    found, *_ = fit_folder(tmp_path / "one", tmp_path / "masks", metric="size", activation="sigmoid")
     assert found == pytest.approx(2.0, rel=0.35)
     np.save(tmp_path / "one" / "0.npy", sure[:, :, :, 0])
     with pytest.raises(BadInput, match="has 2 channels that may overlap, which one label map cannot hold"):

@@ -197,6 +197,8 @@ def test_what_is_left_out_is_one_line(page):
     assert page.run("document.querySelectorAll('.left-out').length") > 0
     assert page.run("document.querySelector('.left-out').checkVisibility()") is True
     assert page.run("document.querySelector('.left-out').open") is False
+    said = page.run("[...document.querySelectorAll('.left-out summary')].map(one => one.textContent).join()")
+    assert "minus argmax; " in said  # titles may hold commas
 
 
 def test_everything_is_reached_by_keys_alone(page):

@@ -159,7 +159,6 @@ def test_predicting_with_flipped_bits_of_the_best_weights(finished, data, tmp_pa
 
 def test_reporting_and_going_on_with_a_file_of_a_study_cut_short(study, tmp_path, monkeypatch):
     monkeypatch.setattr("sizewise.report.draw.draw", lambda *given, **named: [])
-    monkeypatch.setattr("sizewise.report.draw.draw", lambda *given, **named: [])
     ends = {}
     words = (
         "--data synthetic --losses CE,RCE --seeds 1 --epochs 2 --steps-per-epoch 2 --batch-size 2 --device cpu --jobs 1"

@@ -18,6 +18,7 @@ from sizewise.study.outlook import TYPICAL, TYPICAL_SOURCE, Outlook, look_at_dat
 from sizewise.study.outlook_sentences import outlook_sentences
 from sizewise.study.statistics.sample_size import power
 from sizewise.study.study_words import parse_study
+from sizewise.train import timed_steps
 from sizewise.train.config import Runtime
 from sizewise.train.resolve import resolve
 from sizewise.train.timed_steps import time_steps
@@ -123,6 +124,19 @@ def test_a_few_timed_steps_say_how_long_it_will_take():
     assert found.memory_mib > 50
     sentence = said(replace(found, run_seconds=90.0, memory_mib=1234.0))
     assert "By a few timed steps, the steps of a run take 1:30, 1,234 MiB at most: 13:30 for 9 runs" in sentence
+
+
+def test_steps_are_timed_with_the_threads_that_the_run_gets(monkeypatch):
+    seen = []
+    pad = timed_steps.pad_to_multiple
+    monkeypatch.setattr(
+        timed_steps, "pad_to_multiple", lambda *given: seen.append(torch.get_num_threads()) or pad(*given)
+    )
+    before = torch.get_num_threads()
+    run = resolve({"data": "synthetic", "batch_size": 1, "size": (32, 32)})
+    time_steps(run, Runtime(accelerator="cpu", threads=before + 1))
+    assert set(seen) == {before + 1}
+    assert torch.get_num_threads() == before
 
 
 def test_timed_steps_leave_the_run_as_it_was_and_fit_multi_label_volumes(tmp_path):

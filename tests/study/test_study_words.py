@@ -80,12 +80,15 @@ def test_a_file_means_what_the_flags_mean(tmp_path):
     file = tmp_path / "study.yaml"
     file.write_text(
         "data: synthetic\nlosses: [CE, RCE]\nweights: [1e-1]\n"
-        "settings: {learning-rate: 1e-3, batch-size: 2, size: [64, 64], merge: no}\n"
+        "settings: {learning-rate: 1e-3, batch-size: 2, size: [64, 64], merge: no, background: 0}\n"
     )
-    flags = ("learning-rate=1e-3", "batch-size=2", "size=64x64", "merge=no")
+    flags = ("background=0", "learning-rate=1e-3", "batch-size=2", "size=64x64", "merge=no")
     study = parse_study({}, file)
     assert study == parse_study({"data": "synthetic", "losses": "CE,RCE", "weights": "0.1", "settings": flags})
-    assert dict(study.settings) == {"learning_rate": 0.001, "batch_size": 2, "size": "64x64", "merge": False}
+    assert dict(study.settings) == {"learning_rate": 0.001, "batch_size": 2, "size": "64x64"} | {
+        "merge": False,
+        "background": "0",
+    }
 
 
 @pytest.mark.parametrize(
@@ -95,6 +98,10 @@ def test_a_file_means_what_the_flags_mean(tmp_path):
         ("settings: {epochs: 2.5}", "`epochs` must be a whole number, got"),
         ("settings: {merge: perhaps}", "`merge` must be true or false, got 'perhaps'"),
         ("settings: [1, 2]", "settings must be lines of NAME: VALUE"),
+        ("settings: {ramp: 90}", "`ramp` must be text, got 90. Put it in quotes"),
+        ("settings: {groups: }", "`groups` must be text, got None"),
+        ("settings: {modality: 3}", "`modality` must be text, got 3"),
+        ("seeds: 1:30", "`seeds` must be a whole number, got '1:30'"),
         ("seeds: [first]", "`seeds` must be a whole number, got 'first'"),
         ("weights: [high]", "`weights` must be a number, got 'high'"),
     ],

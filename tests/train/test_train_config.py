@@ -36,7 +36,9 @@ def test_every_setting_changes_the_hash(change):
         ({"seed": -1}, "`seed` must lie between 0 and 4294967295, got -1"),
         ({"split_seed": 2**40}, "`split_seed` must lie between 0 and"),
         ({"learning_rate": float("nan")}, "`learning_rate` must be above 0, got nan"),
-        ({"learning_rate": float("inf")}, "`learning_rate` must be above 0, got inf"),
+        ({"learning_rate": float("inf")}, r"`learning_rate` must be at most 1e\+30, got inf"),
+        ({"weight_decay": 1e300}, r"`weight_decay` must be at most 1e\+30, got 1e\+300"),
+        ({"loss_options": (("temperature", 1e300),)}, r"`temperature` must be at most 1e\+30, got 1e\+300"),
         (
             {"minimum_learning_rate": 1.0, "learning_rate": 0.1},
             "`minimum_learning_rate` 1 is above `learning_rate` 0.1",

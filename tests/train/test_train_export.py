@@ -1,6 +1,7 @@
 """A run as one file: what onnxruntime makes of it is what predicting gives, on real cases."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from sampling import EXHAUSTIVE
 from train.tiny_runs import PHOTO, train_tiny
 
 import sizewise as sw
+from sizewise.cli.export import command
 from sizewise.data.recognise import open_dataset
-from sizewise.errors import BadInput
-from sizewise.train.export import _image_shape, export_run
+from sizewise.errors import BadInput, RunFailed
+from sizewise.train.export import FORMATS, _image_shape, export_run
 from sizewise.train.graph_decision import graph_labels
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install '.[export]'")
@@ -57,10 +59,11 @@ def images():
 def test_onnxruntime_gives_what_predict_gives(run, tmp_path, decide):
     shape = images()[0].shape[1:]
     assert shape != (32, 32)  # so that the file resizes too
-    made = export_run(run, tmp_path / "run.onnx", decide=decide, temperature=1.3, shape=shape)
+    temperature = None if decide == "argmax" else 1.3
+    made = export_run(run, tmp_path / "run.onnx", decide=decide, temperature=temperature, shape=shape)
     assert made.equal_labels > 0.999
     session = onnxruntime.InferenceSession(str(made.path), providers=["CPUExecutionProvider"])
-    segment = sw.load_run(run, decide=decide, temperature=1.3, device="cpu")
+    segment = sw.load_run(run, decide=decide, temperature=temperature, device="cpu")
     for pixels in images():
         labels, probabilities = session.run(None, {"pixels": pixels})
         assert labels.dtype == np.uint8
@@ -97,6 +100,39 @@ def test_photographs_are_resized_as_8_bits(tmp_path):
         np.testing.assert_allclose(probabilities, segment.probabilities(pixels).astype(np.float32), atol=0.02)
 
 
+class Looking(torch.nn.Conv2d):
+    """A network that looks at its values: no graph can hold that."""
+
+    def forward(self, images):
+        logits = super().forward(images)
+        return logits * 2 if logits.sum() > 0 else logits
+
+
+def looking(*, spatial_dims, in_channels, out_channels):
+    return Looking(in_channels, out_channels, 1)
+
+
+@pytest.mark.parametrize("format", ["onnx", "torch-export"])
+def test_a_network_that_is_no_graph_is_a_sentence(tmp_path, no_curves, format):
+    train_tiny("synthetic", tmp_path / "run", model=f"{__name__}:looking")
+    out = tmp_path / f"file{FORMATS[format]}"
+    with pytest.raises(
+        RunFailed,
+        match=rf":looking cannot be written as {format}: .*guard.*[^.]\. A network .* `sw.load_run` runs it as it is",
+    ):
+        export_run(tmp_path / "run", out, format=format)
+    assert not out.exists()
+
+
+def test_memory_that_lacks_is_not_the_networks_fault(run, tmp_path, monkeypatch):
+    def fails(*given):
+        raise RuntimeError("failed to export") from RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr("sizewise.train.export.WRITERS", {"onnx": fails})
+    with pytest.raises(MemoryError, match="can't allocate memory"):
+        export_run(run, tmp_path / "run.onnx")
+
+
 def test_the_size_that_a_file_takes():
     assert _image_shape(PHOTO, (), (20, 30), 2) == (20, 30)
     assert _image_shape(replace(PHOTO, size=(16, 16)), (), (), 2) == (16, 16)
@@ -127,3 +163,8 @@ def test_volumes_take_one_window(tmp_path):
 def test_what_cannot_be_exported(run, tmp_path, options, said):
     with pytest.raises(BadInput, match=said):
         export_run(run, tmp_path / "a.onnx", **options)
+
+
+def test_a_size_in_letters_is_called_as_its_flag():
+    with pytest.raises(BadInput, match="`shape` must be numbers as 352x352"):
+        command(Path("run"), shape="axb")

@@ -85,6 +85,14 @@ def test_tensorboard_shows_the_epochs_that_a_resumed_run_repeats_once(tmp_path):
     assert "val/dsc_2" not in events.Tags()["scalars"]  # it has no value
 
 
+def test_tensorboard_begins_with_the_first_epoch(tmp_path):
+    """A thread that writes later, into the folder of a run that was refused in between, printed a traceback."""
+    board = Board(tmp_path / "tensorboard", first_epoch=1)
+    assert not (tmp_path / "tensorboard").exists()
+    board.close()
+    assert not (tmp_path / "tensorboard").exists()
+
+
 def test_curves_are_drawn_from_the_first_epoch_on(tmp_path):
     for rows in ([row(1)], [row(1, FOUND)], [row(1), row(2, FOUND), row(3, FOUND)]):
         draw_curves(tmp_path / "curves", rows, title="synthetic, RCE", classes={1: "organ", 2: "cyst"})

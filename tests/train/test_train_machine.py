@@ -50,6 +50,23 @@ def test_machines_that_make_no_sense(runtime, message, monkeypatch):
         make_fabric(CONFIG, replace(CPU, **runtime))
 
 
+@pytest.mark.parametrize("tasks", ["4", "four"])
+def test_a_single_process_in_a_job_of_several_tasks_is_one_process(monkeypatch, tasks):
+    """As where sbatch got --ntasks=4 for the cores, and the command stands in the script without srun."""
+    monkeypatch.setenv("SLURM_NTASKS", tasks)
+    monkeypatch.setenv("SLURM_PROCID", "0")
+    fabric = make_fabric(CONFIG, CPU)
+    assert (fabric.world_size, fabric.is_global_zero) == (1, True)
+
+
+def test_processes_that_do_not_fit_the_tasks_of_a_job_get_a_sentence(monkeypatch):
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    monkeypatch.delenv("SLURM_NTASKS_PER_NODE", raising=False)
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    with pytest.raises(BadInput, match=r"`devices=2` and `nodes=1` do not fit the tasks of this SLURM job: You set"):
+        make_fabric(CONFIG, replace(CPU, devices=2))
+
+
 def test_a_failure_of_the_first_process_ends_those_it_started():
     killed = []
     processes = [SimpleNamespace(kill=lambda: killed.append(1)) for _ in range(3)]

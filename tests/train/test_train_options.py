@@ -164,6 +164,60 @@ class Single:
 single = Single()
 
 
+class Lists(nn.Module):
+    """A network of one's own; ``whole`` says which of its outputs come out, and how."""
+
+    def __init__(self, whole):
+        super().__init__()
+        self.whole, self.head = whole, nn.Conv2d(3, 5, 1)
+
+    def forward(self, images):
+        return self.whole(self.head(images), self.training)
+
+
+def halved(logits):
+    return logits[..., ::2, ::2]
+
+
+def lists(whole):
+    def build(*, spatial_dims, in_channels, out_channels):
+        assert (in_channels, out_channels) == (3, 4)
+        return Lists(whole)
+
+    return build
+
+
+dictionary = lists(lambda z, training: {"out": z})
+half = lists(lambda z, training: halved(z[:, :4]))
+five = lists(lambda z, training: z)
+listed = lists(lambda z, training: [z[:, :4], halved(z[:, :4])] if training else z[:, :4])
+upside_down = lists(lambda z, training: [halved(z[:, :4]), z[:, :4]] if training else z[:, :4])
+other_classes = lists(lambda z, training: [z[:, :4], halved(z)] if training else z[:, :4])
+nested = lists(lambda z, training: (z[:, :4], [halved(z[:, :4])]) if training else z[:, :4])
+
+
+@pytest.mark.parametrize(
+    ("name", "deep", "said"),
+    [
+        ("dictionary", False, "outside of training it must return one tensor of logits .*, got dict"),
+        ("half", False, r"must return logits of shape \(1, 4, 32, 32\).* got \(1, 4, 16, 16\)"),
+        ("five", False, r"a channel for each class at each pixel, got \(1, 5, 32, 32\)"),
+        ("listed", False, r"returned list in training, .* Add `deep_supervision`"),
+        (
+            "upside_down",
+            True,
+            r"the full resolution \(32, 32\) first; this network returned the shapes \(2, 4, 16, 16\)",
+        ),
+        ("other_classes", True, r"logits of the same classes"),
+        ("nested", True, "this one returned tuple of Tensor, list. Leave it out"),
+    ],
+)
+def test_networks_of_ones_own_that_give_something_else(data, tmp_path, name, deep, said):
+    with pytest.raises(BadInput, match=said):
+        train_tiny(data, tmp_path / "run", model=f"{__name__}:{name}", deep_supervision=deep)
+    assert not (tmp_path / "run").exists()
+
+
 def test_networks_without_several_resolutions_are_refused(data, tmp_path):
     with pytest.raises(BadInput, match=r"monai-unet-small has no outputs of several resolutions .* Take monai-dynunet"):
         train_tiny(data, tmp_path / "a", deep_supervision=True)
@@ -183,6 +237,9 @@ def test_a_config_is_the_beginning_of_another_run(data, tmp_path):
     assert (another.weight, another.loss_options) == (None, ())
     joined = resolve(changed_settings(saved, {"loss_options": (("class_reduction", "sum"),)})).config
     assert dict(joined.loss_options) == {"temperature": 5.0, "class_reduction": "sum"}
+    assert resolve(changed_settings(saved, {"recipe": "demo"})).config == again.config
+    with pytest.raises(BadInput, match=r"the recipe would change nothing. Leave one of the two out"):
+        changed_settings(saved, {"recipe": "polyp"})
     run_training(again, folder=tmp_path / "again", runtime=CPU, log=lambda line: None)
     assert_same_result(tmp_path / "again", tmp_path / "run")
 

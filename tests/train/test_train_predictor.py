@@ -72,6 +72,7 @@ def trained(tmp_path_factory):
         train_tiny(root / "data", root / "a", augment="flip")
         train_tiny(root / "data", root / "b", augment="flip", seed=1)
         train_tiny(root / "data", root / "still", augment="none", size=(24, 24))
+        train_tiny(root / "data", root / "no-background", background="none")
         train_tiny(root / "binary", root / "binary-run")
     return root
 
@@ -105,6 +106,18 @@ def test_an_ensemble_scores_its_mean_and_says_whose(trained, tmp_path):
     assert not (trained / "a" / "decision.json").exists()  # the temperature of the mean is not that of one
 
 
+def test_a_run_keeps_the_temperature_of_its_usual_predictions_alone(trained, tmp_path):
+    """Else what a later command decides would depend on whether one with flips went before."""
+    run = shutil.copytree(trained / "a", tmp_path / "run")
+    flipped = sw.load_run(run, decide="size", flips=True, device="cpu").temperature
+    assert not (run / "decision.json").exists()
+    usual = sw.load_run(run, decide="size", device="cpu").temperature
+    kept = (run / "decision.json").read_bytes()
+    assert usual != flipped
+    assert sw.load_run(run, decide="size", flips=True, device="cpu").temperature == flipped
+    assert (run / "decision.json").read_bytes() == kept
+
+
 def test_folds_share_no_test_case(trained, tmp_path):
     for fold in (0, 1):
         train_tiny(trained / "data", tmp_path / str(fold), folds=2, fold=fold)
@@ -121,10 +134,12 @@ def test_folds_share_no_test_case(trained, tmp_path):
     ("runs", "options", "said"),
     [
         (("a", "binary-run"), {}, "differ in classes"),
+        (("a", "no-background"), {}, "differ in whether label 0 is a background, which decisions and scores leave out"),
         (("a", "still"), {}, r"differ in size, \(16, 16\) and \(24, 24\)"),
         (("a", "a"), {}, "names a run twice"),
         (("still",), {"flips": True}, "trained without mirroring"),
         (("a",), {"overlap": 0.25}, "sees whole images"),
+        (("a",), {"temperature": 2.0}, r"argmax is the same at any. Leave it out, or name the decision with `decide`"),
     ],
 )
 def test_what_does_not_fit_is_refused(trained, runs, options, said):
@@ -139,12 +154,30 @@ def test_what_does_not_fit_is_refused(trained, runs, options, said):
         (np.zeros((3, 20), np.uint8), {}, r"got an array of shape \(3, 20\)"),
         (np.zeros((3, 20, 30), np.float32), {}, "the image has float32 pixels"),
         (np.full((3, 20, 30), "a"), {}, "must be numbers"),
+        (np.zeros((3, 0, 30), np.uint8), {}, r"an empty array of shape \(3, 0, 30\)"),
         (np.zeros((3, 20, 30), np.uint8), {"spacing": (1.0, 0.0)}, "`spacing` must be 2 numbers"),
     ],
 )
 def test_pixels_that_are_none(trained, pixels, options, said):
     with pytest.raises(BadInput, match=said):
         sw.load_run(trained / "a", device="cpu")(pixels, **options)
+
+
+@pytest.mark.parametrize(
+    ("run", "options", "said"),
+    [
+        (5, {}, "`run` must be a run folder, or a list of several, got 5"),
+        ([5], {}, r"`run` must be a run folder, or a list of several, got \[5\]"),
+        ("a", {"decide": "dice", "temperature": "hot"}, "`temperature` must be a number above 0, got 'hot'"),
+    ],
+)
+def test_what_is_no_run_and_no_temperature(run, options, said):
+    with pytest.raises(BadInput, match=said):
+        sw.load_run(run, device="cpu", **options)
+
+
+def test_a_temperature_may_be_a_number_of_numpy(trained):
+    assert sw.load_run(trained / "a", decide="dice", temperature=np.float32(1.5), device="cpu").temperature == 1.5
 
 
 def test_windows_overlap_as_asked(tmp_path, monkeypatch):

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -105,6 +107,18 @@ def test_resizing_to_the_same_shape_changes_nothing():
 def test_an_image_unlike_the_others(pixels, message):
     with pytest.raises(BadInput, match=message):
         preparation(scaling="photo").check(Image(pixels, (1.0, 1.0)), "x")
+
+
+@pytest.mark.parametrize(
+    "change", [{"std": [0.0]}, {"std": [float("nan")]}, {"mean": [float("inf")]}, {"size": [0, 4]}]
+)
+def test_a_file_that_would_prepare_nothing_but_nan_is_refused(tmp_path, change):
+    path = tmp_path / "preparation.json"
+    path.write_text(preparation().to_json())
+    assert Preparation.read(path) == preparation()
+    path.write_text(json.dumps(json.loads(preparation().to_json()) | change))
+    with pytest.raises(BadInput, match="holds no way to prepare images"):
+        Preparation.read(path)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

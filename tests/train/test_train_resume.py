@@ -71,6 +71,15 @@ def assert_same_result(folder: Path, whole: Path) -> None:
         assert all(torch.equal(mine[key], theirs[key]) for key in theirs)
 
 
+def words_of(settings: dict) -> list[str]:
+    """Settings as options of the command, so that it trains what the other tests train."""
+    words = []
+    for name, value in settings.items():
+        text = "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        words += ["--" + name.replace("_", "-"), text]
+    return words
+
+
 def start(data, out):
     tests = str(Path(__file__).parents[1])
     code = CHILD.format(tests=tests, data=str(data), out=str(out), settings=SETTINGS)
@@ -106,16 +115,13 @@ def test_killed_in_the_middle_of_a_save_and_right_after_one(data, whole, tmp_pat
     assert not [one.name for one in folder.iterdir() if one.name.startswith(".")]
 
 
-COMMAND = (
-    "train --recipe demo --model monai-unet-small --size 16x16 --batch-size 2 --steps-per-epoch 2 --epochs 3 "
-    "--augment picture --schedule plateau --patience 0 --save-seconds 0 --device cpu --workers 1 --resume"
-)
+COMMAND = ["train", *words_of(TINY | SETTINGS), "--save-seconds", "0", "--device", "cpu", "--workers", "1", "--resume"]
 
 
 @pytest.mark.skipif(not EXHAUSTIVE, reason="ten processes are killed: with SIZEWISE_EXHAUSTIVE=1")
 def test_killed_ten_times_at_random_moments_of_the_command(data, whole, tmp_path):
     folder = tmp_path / "run"
-    command = [sys.executable, "-m", "sizewise.cli.main", *COMMAND.split(), "--data", str(data), "--out", str(folder)]
+    command = [sys.executable, "-m", "sizewise.cli.main", *COMMAND, "--data", str(data), "--out", str(folder)]
     draw = random.Random(0)
     longest = 5.0
     for _ in range(10):

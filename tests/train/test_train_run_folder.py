@@ -1,5 +1,6 @@
 """Nothing in a run folder is ever half written, and no two runs share one."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -46,6 +47,27 @@ def test_a_new_folder_gets_its_settings(tmp_path):
     assert read_config(tmp_path / "deep" / "run") == CONFIG
     assert settings_hash(tmp_path / "deep" / "run") == CONFIG.hash
     assert not is_finished(tmp_path / "deep" / "run")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"merge": "no"}, "merge must be true or false, got 'no'"),  # which Python takes for true
+        ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
+        ({"epochs": True}, "epochs must be a whole number, got True"),
+        ({"data": 3}, "data must be text, got 3"),
+        ({"loss": ["CE"]}, r"loss must be text, got \['CE'\]"),
+        ({"weight": "1"}, "weight must be a number or nothing, got '1'"),
+        ({"size": [16, "a"]}, "size must be a whole number, got 'a'"),
+        ({"size": None}, "size must be a list, got None"),
+        ({"augment": 1}, "augment must be text, got 1"),
+    ],
+)
+def test_settings_of_another_kind_than_was_written_are_refused(tmp_path, change, said):
+    open_run(tmp_path / "run", CONFIG, resume=False)
+    (tmp_path / "run" / "config.json").write_text(json.dumps(json.loads(CONFIG.to_json()) | change))
+    with pytest.raises(BadInput, match=said):
+        read_config(tmp_path / "run")
 
 
 def test_a_folder_that_was_killed_before_it_had_settings_is_taken(tmp_path):

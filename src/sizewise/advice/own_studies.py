@@ -22,12 +22,13 @@ TRUE_SIZE = "true_proportion"
 
 
 def read_studies(folders: Sequence[Path]) -> tuple[EvidenceSet, ...]:
-    """The studies in these folders: each is one, or holds some.
+    """The studies in these folders: each is one, or holds some. One that is named twice counts once.
 
     Raises:
         BadInput: a folder has no study, or one without a finished run.
     """
-    return tuple(one for folder in folders for study in find_studies(folder) for one in read_study_sets(study))
+    studies = {study.resolve(): study for folder in folders for study in find_studies(folder)}
+    return tuple(one for study in studies.values() for one in read_study_sets(study))
 
 
 def find_studies(folder: Path) -> list[Path]:

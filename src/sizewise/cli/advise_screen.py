@@ -55,7 +55,7 @@ def commands(advice: Advice, losses: Sequence[str], data: Sequence[str]) -> list
     train += ["--weight", f"{advice.weight:g}"] if advice.weight is not None else []
     train += ["--decide", advice.decision] if advice.decision != ARGMAX else []
     study = ["sizewise", "compare", *shared, "--losses", ",".join(losses), "--seeds", str(PILOT_SEEDS)]
-    study += ["--decisions", "argmax,dice"]
+    study += ["--decisions", "argmax,dice", "--out", "advised"]  # `study` may be there, of another protocol
     return [shlex.join(train), shlex.join([*study, "--dry-run"]), shlex.join(study)]
 
 

@@ -37,6 +37,8 @@ def command(
     **more: Any,
 ) -> None:
     """Compare losses: run all of them with several seeds under one protocol, and report what can be concluded."""
+    from dataclasses import replace
+
     from sizewise.cli.command_line import command_line
     from sizewise.cli.outlook_screen import show_outlook
     from sizewise.cli.report_screen import show_report
@@ -78,8 +80,10 @@ def command(
         threads=threads,
     )
     logger_words(logger)
-    here = engine == "local"  # elsewhere steps take another time than on this machine
-    show_outlook(outlook(config, folder=out, datasets=datasets, timed_on=runtime if here else None))
+    runner = make_engine(engine, chosen)
+    # Elsewhere steps take another time than on this machine; here they are timed with the threads that a run gets.
+    timed_on = replace(runtime, threads=runner.threads(runtime)) if engine == "local" else None
+    show_outlook(outlook(config, folder=out, datasets=datasets, timed_on=timed_on))
     if dry_run:
         return
     outcome = compare(
@@ -88,7 +92,7 @@ def command(
         datasets=datasets,
         command=command_line(),
         runtime=runtime,
-        engine=make_engine(engine, chosen),
+        engine=runner,
     )
     if outcome.elsewhere:
         busy = counted(len(outcome.elsewhere), "run is", "runs are")

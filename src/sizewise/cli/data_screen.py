@@ -47,7 +47,7 @@ def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -
     print(f"{dataset.name}: {kind}{several}{ignored}")
     for what, text in (("source", dataset.source), ("licence", dataset.licence)):
         if text:
-            print(f"{what}: {text}")
+            show_sentences(f"{what}: {text}")
     for note in dataset.notes:
         show_sentences(f"note: {in_flags(note)}")
     show_sentences(f"scored: {_scored(dataset)}")
@@ -55,7 +55,7 @@ def show_dataset(dataset: Dataset, result: CheckResult, options: SplitOptions) -
     splits = show_split(dataset, result, options)
     if result.sizes:
         title = f"Region sizes of {counted(len(result.sizes), 'case')}"
-        show_table(title, COLUMNS, size_rows(dataset, result.sizes))
+        show_table(title, COLUMNS, size_rows(dataset, result.sizes), heads=1, drawn=COLUMNS[-1:])
         left = percent(float(size_bins(shares(result.sizes))[0]))
         show_sentences(
             "(Shares of the image's pixels. Median, smallest and largest are over the cases where the class is there. "

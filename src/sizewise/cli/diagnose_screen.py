@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from sizewise.cli.flags import in_flags
-from sizewise.cli.run_flags import protocol_flags
+from sizewise.cli.run_flags import loss_word, protocol_flags
 from sizewise.cli.show import show_next, show_sentences, show_table
 from sizewise.diagnosis.diagnosis_page import Diagnosis, class_table, gain_table
+from sizewise.losses import ALIASES
 from sizewise.train.config import DEFAULT_LOSS, RunConfig
 from sizewise.train.run_folder import read_config
 
@@ -38,23 +39,23 @@ def first_command(
         tried = ",".join(("CE", DEFAULT_LOSS, "RCE")) if of_losses else "CE"
         models = [] if of_losses else ["--models", "MODEL,LARGER_MODEL"]
         return shlex.join(["sizewise", "compare", "--data", "YOUR_DATA", "--losses", tried, *models, "--seeds", "3"])
-    return _study(step, read_config(run))
+    study = _study(step, read_config(run))
+    return shlex.join([*study, "--out", f"study-of-{run.resolve().name}"])  # `study` may be there, of another protocol
 
 
-def _study(step: str, config: RunConfig) -> str:
+def _study(step: str, config: RunConfig) -> list[str]:
     """The study that changes the loss, or the network, and leaves all else as the run had it."""
-    loss, models = config.loss, config.model
-    if config.weight is not None:
-        loss = f"{loss}(weight={config.weight:g})"
+    loss, models = loss_word(config), config.model
     if step == "loss":
-        others = (name for name in (DEFAULT_LOSS, "RCE") if name != config.loss)
+        own = ALIASES.get(config.loss, config.loss)
+        others = (name for name in (DEFAULT_LOSS, "RCE") if ALIASES.get(name, name) != own)
         loss = ",".join((loss, *others))
     elif config.model in LARGER:
         models = f"{config.model},{LARGER[config.model]}"
     else:
         config = replace(config, epochs=2 * config.epochs)
     words = ["sizewise", "compare", "--data", config.data, *protocol_flags(config)]
-    return shlex.join([*words, "--losses", loss, "--models", models, "--seeds", "3"])
+    return [*words, "--losses", loss, "--models", models, "--seeds", "3"]
 
 
 def _decision(found: Diagnosis, run: Path | None, probabilities: Path | None, activation: str, background: str) -> str:

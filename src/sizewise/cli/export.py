@@ -18,13 +18,13 @@ def command(
 ) -> None:
     """Write preparation, network and decision as one file, and compare it with what `predict` gives."""
     from sizewise.train.export import FORMATS, export_run
-    from sizewise.train.setting_words import read_setting
+    from sizewise.train.setting_words import read_sizes
 
     done = export_run(
         run,
         out or run / f"model{FORMATS.get(format, '')}",
         format=format,
-        shape=read_setting("patch", shape) if shape else (),
+        shape=read_sizes(int, "shape", shape) if shape else (),
         decide=decide,
         temperature=temperature,
     )

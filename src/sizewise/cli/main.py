@@ -38,8 +38,9 @@ def _run() -> int:
         return 2
     try:
         make_app()()  # leaves through sys.exit: with 2 for wrong use
-    except (BadInput, RunFailed, OSError, MemoryError) as error:
-        if os.environ.get("SIZEWISE_DEBUG"):
+    except (BadInput, RuntimeError, OSError, MemoryError) as error:
+        known = not isinstance(error, RuntimeError) or isinstance(error, RunFailed) or _is_out_of_memory(error)
+        if os.environ.get("SIZEWISE_DEBUG") or not known:
             raise
         print(f"sizewise: {sentence(error)}", file=sys.stderr)
         return 2 if isinstance(error, BadInput) else 1
@@ -52,7 +53,7 @@ def sentence(error: BaseException) -> str:
     >>> print(sentence(OSError(28, "No space left", "a.csv")))
     'a.csv': No space left. Nothing that was saved before is lost; make room and repeat the command.
     """
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or _is_out_of_memory(error):
         return "out of memory. Ask for less at a time, or use a larger machine."
     if not isinstance(error, OSError):
         return str(error)
@@ -65,6 +66,14 @@ def sentence(error: BaseException) -> str:
         errno.ENAMETOOLONG: "name a shorter path",
     }.get(error.errno or 0, "repeat the command")
     return f"{where}{error.strerror or error}. Nothing that was saved before is lost; {what_to_do}."
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Torch's errors by their words: most commands have not imported it. Those that quote them say more already."""
+    from sizewise.errors import BadInput, RunFailed
+
+    said = type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
+    return said and not isinstance(error, BadInput | RunFailed)
 
 
 def _settle_surroundings() -> None:

@@ -44,6 +44,10 @@ def command(
     from sizewise.train.predict import deciding_options, predict_folder, scored_names, scoring_options
 
     run = runs[0]
+    how = [*(["--flips"] if flips else []), *(["--keep-largest"] if keep_largest else [])]
+    how += ["--decide", decide] if decide != "argmax" else []
+    for name, value in (("temperature", temperature), ("overlap", overlap), ("groups", groups or None)):
+        how += [f"--{name}", str(value)] if value is not None else []
     with cpu_threads(threads or free_threads()):
         files = predict_folder(
             runs,
@@ -69,10 +73,23 @@ def command(
         show_next(shlex.join(["sizewise", "diagnose", str(run)]) + "  # what limits it")
         return
     if save_probabilities:
-        more = [word for name, value in deciding_options(run).items() for word in (f"--{name}", value)]
+        kept = len(runs) == 1 and not flips and overlap is None  # else the run's temperature is of other probabilities
+        more = [word for name, value in deciding_options(run, kept=kept).items() for word in (f"--{name}", value)]
         show_next(shlex.join(["sizewise", "decide", "--probabilities", str(out), "--out", "decided", *more]))
         return
-    again = ["sizewise", "predict", *map(str, runs), "--data", data, "--out", str(out), "--subset", subset, "--score"]
+    again = [
+        "sizewise",
+        "predict",
+        *map(str, runs),
+        "--data",
+        data,
+        "--out",
+        str(out),
+        "--subset",
+        subset,
+        *how,
+        "--score",
+    ]
     written = files[0].parent if files else out
     folder = shlex.quote(str(written))
     evaluate = f"sizewise evaluate --pred {folder} --target FOLDER_OF_TRUE_LABEL_MAPS --cases predicted --out scores"

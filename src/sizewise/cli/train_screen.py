@@ -1,6 +1,5 @@
 """What ``sizewise train`` prints around a run."""
 
-import os
 import shlex
 import sys
 from dataclasses import replace
@@ -12,6 +11,7 @@ from sizewise.cli.score_screen import show_decisions
 from sizewise.cli.show import show_next
 from sizewise.errors import RunFailed
 from sizewise.metrics.cases_csv import read_cases
+from sizewise.progress import is_first_process
 from sizewise.train.config import Runtime
 from sizewise.train.decided_labels import decision_names
 from sizewise.train.machine import free_threads, settle_precision
@@ -24,7 +24,7 @@ def carry_out(settings: dict[str, Any], runtime: Runtime, *, out: Path | None, r
     """Resolve, run, and show the scores of each decision. Of several processes the first one speaks."""
     decisions = decision_names(decide.split(","), argument="decide")
     runtime = replace(runtime, threads=runtime.threads or free_threads())
-    speaks = int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
+    speaks = is_first_process()
     run = resolve(settings)
     folder = out or Path("runs") / run_name(settle_precision(run.config, runtime), run.dataset.name)
     new = not (folder / "config.json").exists()

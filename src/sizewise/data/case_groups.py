@@ -29,7 +29,7 @@ def groups_by(word: str, cases: Collection[str]) -> dict[str, str]:
         return read_case_groups(Path(word), cases)
     try:
         pattern = re.compile(word)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:  # {9999999999}, brackets nested deeply
         raise BadInput(
             f"`groups`: {word!r} is no regular expression ({error}). Wanted one, as 'patient\\d+', or a CSV with the "
             "columns case and group."

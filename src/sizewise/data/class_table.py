@@ -1,5 +1,6 @@
 """The table that says which mask value or colour is which class: ``classes.csv``."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,7 @@ class ClassTable:
 
 def find_class_table(folder: Path) -> Path | None:
     """The folder's own ``classes.csv`` or ``class_dict.csv``, if it has one."""
-    return next((folder / name for name in FILE_NAMES if (folder / name).is_file()), None)
+    return next((folder / name for name in FILE_NAMES if os.path.lexists(folder / name)), None)
 
 
 def read_class_table(path: Path) -> ClassTable:

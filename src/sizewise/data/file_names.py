@@ -1,7 +1,10 @@
 """What a file is by its name: a picture, a volume, and the name of its case."""
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+
+from sizewise.errors import BadInput
 
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")
 JPEG_ENDINGS = (".jpg", ".jpeg")
@@ -43,6 +46,20 @@ def is_jpeg(path: Path) -> bool:
     True
     """
     return path.suffix.lower() in JPEG_ENDINGS
+
+
+def plain_files(folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
+    """The files of a folder with a wanted name, in order.
+
+    Raises:
+        BadInput: what has such a name is no file, such as a link to nowhere. Passed over, it would leave a case out of
+            the scores, and those look like any other.
+    """
+    found = sorted(path for path in folder.iterdir() if wanted(path))
+    if odd := next((path for path in found if not path.is_file()), None):
+        what = "a folder, a pipe or a device" if odd.exists() else "a link to what is not there"
+        raise BadInput(f"'{odd}' is no file, but {what}. Remove it, or put the file there.")
+    return found
 
 
 def ignore_pillow_warnings() -> None:

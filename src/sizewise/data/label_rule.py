@@ -111,7 +111,8 @@ class LabelRule:
 
     @property
     def _dtype(self) -> type:
-        return np.uint8 if max(self.classes - 1, self.ignore or 0) < 256 else np.int32
+        labels = (self.classes - 1, self.ignore or 0)
+        return np.uint8 if min(labels) >= 0 and max(labels) < 256 else np.int32
 
 
 def pack_colours(colours: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ the pool decides:
 | 0, 1, …, K−1, all of them | class ids |
 | 0 and 255 (JPEG: dark and light, cut at 127) | background and foreground |
 | anything, with a ``classes.csv`` | by its table |
-| anything else | an error that lists the values |
+| anything else, also all of 0, …, 255 | an error that lists the values |
 """
 
 from collections.abc import Sequence
@@ -29,6 +29,8 @@ from sizewise.wording import counted, few
 
 _BLACK_UP_TO, _WHITE_FROM = 32, 223  # where JPEG leaves black and white
 _LISTED, _WITH_FILES = 16, 6
+# Edges between black and white rather than classes: all values of 8 bits, or more than so many, 0 and 255 among them
+_ALL, _SMOOTHED = list(range(256)), 32
 _TWO = ("background", "foreground")
 
 
@@ -132,7 +134,7 @@ def _rule_from_table(
     ignore = table.ignore
     if options.ignore_index is not None:
         ignore = options.ignore_index
-        if not by_colour and ignore not in dict(pairs):
+        if not by_colour and ignore >= 0 and ignore not in dict(pairs):  # tables have no negative values
             pairs = (*pairs, (ignore, ignore))
     rule = LabelRule("colours" if by_colour else "values", len(table.names), pairs, ignore, options.merge)
     return rule, table.names, notes
@@ -153,7 +155,7 @@ def _rule_from_values(masks: list[MaskValues], options: OpenOptions) -> tuple[La
             + _examples(masks, pool)
         )
     for ids in (values, pool):  # the ignored value is usually beyond the classes, but may be one of them
-        if len(ids) >= 2 and len(values) >= 2 and ids == list(range(len(ids))):
+        if len(ids) >= 2 and len(values) >= 2 and ids == list(range(len(ids))) and values != _ALL:
             names = ("background", *(f"class_{label}" for label in ids[1:])) if len(ids) > 2 else _TWO
             return LabelRule("ids", len(ids), ignore=options.ignore_index, merge=options.merge), names, []
     raise BadInput(_what_is_wrong(values, masks, options) + _examples(masks, pool))
@@ -197,7 +199,14 @@ def _what_is_wrong(values: list[int], masks: list[MaskValues], options: OpenOpti
             "Some masks hold 1 and others 255, and none holds both. If each is the foreground, give both one name in a "
             "classes.csv with the columns name,value; if 255 marks pixels to ignore, say so with `ignore_index=255`. "
         )
-    if 255 in values and len(below) >= 2 and below == list(range(len(below))):
+    below_whole = len(below) >= 2 and below == list(range(len(below)))
+    if values == _ALL or (len(values) > _SMOOTHED and {0, 255} <= set(values) and not below_whole):
+        return (
+            f"Masks hold {len(values)} values from 0 to 255, as black and white ones do once they were resized or "
+            "smoothed. Save them again with 0 and 255 alone, and resize them with nearest neighbours. If the values "
+            "are classes, name these in a classes.csv with the columns name,value. "
+        )
+    if 255 in values and below_whole:
         return (
             f"Masks hold classes 0 to {below[-1]} and the value 255, which usually marks pixels to ignore: say so with "
             "`ignore_index=255`, or name the classes in a classes.csv with the columns name,value. "

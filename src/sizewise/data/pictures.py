@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import ExifTags, Image, ImageOps
 
-from sizewise.data.file_names import is_jpeg
+from sizewise.data.file_names import is_jpeg, is_volume
 from sizewise.errors import BadInput
 from sizewise.files import replacing
 
@@ -55,6 +55,11 @@ def _opened(path: Path, *, decode: bool = True) -> Iterator[Image.Image]:
     except Image.DecompressionBombError as error:
         raise BadInput(f"'{path}' is too large to decode: {error} Cut it into tiles.") from error
     except _BROKEN as error:
+        if is_volume(path):
+            raise BadInput(
+                f"'{path}' is a volume, and a picture was wanted. Images and masks must both be pictures or both be "
+                "volumes: save its slices as pictures, or the images as NIfTI."
+            ) from error
         raise BadInput(
             f"'{path}' cannot be read as a picture; it is truncated, damaged, or of a kind that is not supported "
             f"({type(error).__name__}: {error}). Copy the file again, or save it as 8-bit PNG."

@@ -72,6 +72,8 @@ class Layout:
             check_name(dataset.name, what=f"'{self.path}': the data set")
             for name in dataset.classes:
                 check_name(name, what=f"'{self.path}': the class")
+                if dataset.classes.count(name) > 1:
+                    raise BadInput(f"'{self.path}': two classes are called {name!r}. Give each a name of its own.")
             dataset = with_subjects(dataset, options.groups, may_guess=self.module.NAME in GENERAL)
         return with_background(dataset, options.background)
 

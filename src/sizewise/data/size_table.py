@@ -133,7 +133,7 @@ def write_sizes(dataset: Dataset, sizes: Sequence[CaseSizes], path: Path) -> Non
 
 
 def plot_sizes(dataset: Dataset, sizes: Sequence[CaseSizes]) -> "Figure":
-    """Each case's share of each foreground class on a logarithmic axis, with the median; absent classes are counted."""
+    """Each case's share of each scored class on a logarithmic axis, with the median; absent classes are counted."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
 

@@ -32,14 +32,16 @@ def advise(gains: Mapping[str, Gain], *, relative_size: float) -> Advice:
     """
     reasons = tuple(_reasons(gains))
     now, matched = gains[NOW], gains[MATCHED]
+    if now.dsc > 1 - WORTH:
+        return Advice("nothing", f"Nothing here is worth a change: the DSC is {100 * now.dsc:.2f} %.", reasons)
     if SIZES not in gains:
         lost_by_size, lost_by_place = 1 - matched.dsc, matched.dsc - now.dsc
-        larger = "the sizes" if lost_by_size > lost_by_place else "where the regions lie"
+        larger = "the sizes matter" if lost_by_size > lost_by_place else "where the regions lie matters"
         return Advice(
             "probabilities",
             f"Save probabilities and diagnose again, to see whether the decision, the loss or the network is to be "
             f"changed: of the {100 * (1 - now.dsc):.1f} DSC points that are missing, {100 * lost_by_size:.1f} are lost "
-            f"by wrong sizes and {100 * lost_by_place:.1f} by wrong places, so {larger} matter more.",
+            f"by wrong sizes and {100 * lost_by_place:.1f} by wrong places, so {larger} more.",
             reasons,
         )
     decided: Step = "decision"

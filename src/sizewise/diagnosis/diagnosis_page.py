@@ -111,13 +111,15 @@ def class_table(found: Diagnosis) -> Table:
     columns = ["class", "cases with it", "DSC (%)", "size error (%)", "of image (points)", "95 % limits (points)"]
     columns += ["missed components", "invented", "ece (%)", "Σp / true size"]
     rows = []
+    several = len(found.collected.cases) > 1  # one case has no spread
     for one in found.classes:
+        limits = f"{_number(100 * one.lower, '+.3f')} to {_number(100 * one.upper, '+.3f')}" if several else "–"
         values: list[tuple[str, float | None]] = [
             (str(one.cases), one.cases),
             (_number(100 * one.dsc, ".2f"), one.dsc),
             (_number(100 * one.relative, "+.1f"), one.relative),
             (_number(100 * one.bias, "+.3f"), one.bias),
-            (f"{_number(100 * one.lower, '+.3f')} to {_number(100 * one.upper, '+.3f')}", one.upper - one.lower),
+            (limits, one.upper - one.lower),
             (f"{one.missed} of {one.true_parts}", one.missed),
             (f"{one.invented} of {one.predicted_parts}", one.invented),
             (_number(100 * one.ece, ".2f"), one.ece),

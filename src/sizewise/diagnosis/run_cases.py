@@ -41,7 +41,7 @@ def run_cases(run: Path, *, device: str = "auto", log: Callable[[str], None] = p
         temperature = run_temperature(run, config, network, decision="dice", fabric=fabric, log=log)
         kept = read_calibration(run)
         on = counted(kept.cases, "validation case") if kept else "validation cases"
-        fitted = f"{temperature:.3g}, fitted on the run's {on}, which are not diagnosed here."
+        fitted = f"{temperature:.3g}, fitted on the run's {on}, not on what is diagnosed here."
     problem = Problem(
         classes=tuple(task.names),
         names=task.names,

@@ -201,6 +201,8 @@ def _checked_settings(
         raise BadInput("`regions` and `classes` both say what is scored. Give one of the two.")
     if any(not ids or min(ids) < 0 or len(set(ids)) < len(ids) for ids in regions):
         raise BadInput(f"`regions` must be sets of different ids >= 0, got {[list(ids) for ids in regions]}.")
+    if len({frozenset(ids) for ids in regions}) < len(regions):
+        raise BadInput(f"`regions` must differ from each other, got {[list(ids) for ids in regions]}.")
     if any(ignore_index in ids for ids in regions):
         raise BadInput(f"`ignore_index={ignore_index}` is in one of the `regions`; it can be one or the other.")
     if regions:

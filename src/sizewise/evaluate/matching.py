@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from sizewise.data.file_names import PICTURE_ENDINGS, is_picture, is_volume, stem
+from sizewise.data.file_names import PICTURE_ENDINGS, is_picture, is_volume, plain_files, stem
 from sizewise.data.target_names import pair_targets
 from sizewise.errors import BadInput
 from sizewise.outside_names import check_case_names
@@ -65,11 +65,11 @@ def _label_maps(folder: Path, argument: str) -> dict[str, Path]:
         what = "is a file, not a folder" if folder.exists() else "does not exist"
         raise BadInput(f"`{argument}` '{folder}' {what}. Wanted a folder of label maps.")
     try:
-        files = sorted(path for path in folder.iterdir() if path.is_file())
+        files = plain_files(folder, _is_label_map)
     except OSError as error:
         raise BadInput(f"`{argument}` '{folder}' cannot be listed: {error.strerror}.") from error
     found: dict[str, list[Path]] = defaultdict(list)
-    for path in filter(_is_label_map, files):
+    for path in files:
         found[stem(path)].append(path)
     if not found:
         inside = [path.parent.relative_to(folder) for path in sorted(folder.glob("*/*")) if _is_label_map(path)]

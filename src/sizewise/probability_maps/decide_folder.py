@@ -63,9 +63,10 @@ def decide_folder(
         raise BadInput("`fit` finds the temperature, so a `temperature` cannot be given too. Leave one of them out.")
     files = find_probabilities(probabilities, "probabilities")
     _check_out(out, [one for one in (probabilities, fit, fit_target) if one is not None])
+    fitted_classes = 0
     if fit is not None and fit_target is not None:
         options = {"activation": activation, "background": background, "ignore_index": ignore_index}
-        temperature, cases = fit_folder(fit, fit_target, metric=metric, **options)  # type: ignore[arg-type]
+        temperature, cases, fitted_classes = fit_folder(fit, fit_target, metric=metric, **options)  # type: ignore[arg-type]
         log(f"temperature {temperature:.4g}, fitted on {counted(cases, 'case')} of {fit}")
     on_gpu = device != "cpu" and torch.cuda.is_available()
     written: list[Path] = []
@@ -75,6 +76,11 @@ def decide_folder(
         given = read_probabilities(file, activation=activation)
         if not classes:
             classes = len(given.values)
+            if fitted_classes not in (0, classes):
+                raise BadInput(
+                    f"'{file.path}' has {classes} classes, and the probabilities of `fit` '{fit}' {fitted_classes}. "
+                    "Wanted those of one model, for other cases."
+                )
             if activation == "softmax":
                 check_background(background, classes, file.path)
             regions = region_values(probabilities, classes) if activation == "sigmoid" else ()

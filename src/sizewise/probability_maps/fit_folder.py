@@ -34,8 +34,8 @@ def fit_folder(
     activation: str = "softmax",
     background: int | None = 0,
     ignore_index: int | None = None,
-) -> tuple[float, int]:
-    """The temperature, and how many cases it was fitted on.
+) -> tuple[float, int, int]:
+    """The temperature, how many cases it was fitted on, and how many classes these have.
 
     Args:
         probabilities: a folder; see ``probability_files``.
@@ -48,9 +48,15 @@ def fit_folder(
     """
     pairs = matched_targets(find_probabilities(probabilities, "fit"), targets, "fit_target")
     batches: list[tuple[Tensor, Tensor]] = []
-    step = 0
+    step = channels = 0
     for file, path in track(pairs, what="Fitting"):
         values = read_probabilities(file, activation=activation).values
+        channels = channels or len(values)
+        if len(values) != channels:
+            raise BadInput(
+                f"`fit`: '{file.path}' has {len(values)} classes, and '{pairs[0][0].path.name}' {channels}. Wanted one "
+                "model's probabilities in a folder."
+            )
         if activation == "sigmoid" and len(values) > 1:
             raise BadInput(
                 f"`fit`: '{file.path}' has {len(values)} channels that may overlap, which one label map cannot hold. "
@@ -66,7 +72,7 @@ def fit_folder(
         raise BadInput(f"`fit_target` '{targets}': every pixel is ignored, so there is nothing to fit on.")
     by = "score" if metric in RATIOS else "likelihood"
     fitted = fit_decision(batches, metric, activation=activation, background=background, ignore_index=IGNORED, by=by)
-    return float(fitted.temperature), len(pairs)
+    return float(fitted.temperature), len(pairs), channels
 
 
 def fitting_batch(values: np.ndarray, target: np.ndarray, *, activation: str, step: int) -> tuple[Tensor, Tensor]:

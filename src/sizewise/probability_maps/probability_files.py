@@ -14,7 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from sizewise.data.file_names import is_volume, stem
+from sizewise.data.file_names import is_volume, plain_files, stem
 from sizewise.data.volumes import open_volume
 from sizewise.errors import BadInput
 from sizewise.outside_names import check_case_names
@@ -43,14 +43,13 @@ def find_probabilities(folder: Path, argument: str) -> list[ProbabilityFile]:
     if not folder.is_dir():
         what = "is a file, not a folder" if folder.exists() else "does not exist"
         raise BadInput(f"`{argument}` '{folder}' {what}. Wanted a folder with {WANTED}.")
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    files = plain_files(folder, lambda path: is_volume(path) or _is_array(path))
     by_case: dict[str, list[Path]] = defaultdict(list)
     for path in files:
-        if path.suffix.lower() in ARRAYS or is_volume(path):
-            by_case[stem(path)].append(path)
+        by_case[stem(path)].append(path)
     found = []
     for case, paths in by_case.items():
-        arrays = [path for path in paths if path.suffix.lower() in ARRAYS]
+        arrays = [path for path in paths if _is_array(path)]
         volumes = [path for path in paths if is_volume(path)]
         if len(arrays) > 1 or len(volumes) > 1:
             names = ", ".join(f"'{path.name}'" for path in (arrays if len(arrays) > 1 else volumes))
@@ -66,3 +65,7 @@ def find_probabilities(folder: Path, argument: str) -> list[ProbabilityFile]:
         raise BadInput(f"`{argument}` '{folder}' has no probabilities. Wanted {WANTED}.{hint}")
     check_case_names((one.case for one in found), where=f"`{argument}` '{folder}'")
     return found
+
+
+def _is_array(path: Path) -> bool:
+    return path.suffix.lower() in ARRAYS and not path.name.startswith(".")

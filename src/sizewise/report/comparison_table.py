@@ -47,8 +47,10 @@ def comparison_table(
             )
     columns = ["data", scores.what, how.difference, "95 % interval", "shown", "p (Holm)", "Wilcoxon p (Holm)"]
     columns += ["rank-biserial", "effect size", "seeds", "would show it"]
+    trained = any(one.seeds > 1 for found in by_setting.values() for one in found)
+    about = "new cases and new training runs" if trained else "new cases, not about new training runs"
     note = (
-        "The interval, p and «shown» are about new cases and new training runs. Wilcoxon's p is about these very runs: "
+        f"The interval, p and «shown» are about {about}. Wilcoxon's p is about these very runs: "
         "it may be small where other seeds would turn the difference round, so it shows nothing by itself. "
         f"Rank-biserial is from −1 to 1, positive where the {scores.what} is better; effect size is the mean "
         "difference over its standard deviation between cases. What would show it: seeds in all, or cases where more "

@@ -123,7 +123,10 @@ def read_overlay(path: Path) -> Overlay:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             overlay = Overlay(*(np.asarray(arrays[name]) for name in ("image", "target", "predicted")))
     except (OSError, KeyError, ValueError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise BadInput(f"report: '{path}' is no overlay (image, target and predicted): {error}.") from error
+        raise BadInput(
+            f"report: '{path}' is no overlay (image, target and predicted): {error}. Copy it again; removed, the "
+            "report goes without its picture."
+        ) from error
     if overlay.image.ndim != 3 or overlay.image.shape[2] != 3 or overlay.image.dtype != np.uint8:
         raise BadInput(
             f"report: '{path}': image must be (H, W, 3) bytes, got {overlay.image.dtype} {overlay.image.shape}."

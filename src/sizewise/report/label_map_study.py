@@ -123,6 +123,8 @@ def _columns(name: str, seed: int, *, repeated: bool) -> RunColumns:
 def _refuse_other_study(out: Path) -> None:
     """The results of trained runs are not overwritten by those of label maps."""
     path = out / "study.json"
+    if (out / "config.json").exists():
+        raise BadInput(f"report: '{out}' is the folder of a training run. Name another `out`.")
     if not path.exists():
         if (out / "results.csv").exists():
             raise BadInput(f"report: '{out}' holds a results.csv that is not of this report. Name another `out`.")

@@ -63,7 +63,7 @@ def _temperature(run: Run) -> Cell:
 
 def study_commands(study: Mapping[str, Any], command: str) -> list[str]:
     """The command lines of the study, and the one that asked for this report, where that is another."""
-    listed = [one if isinstance(one, str) else shlex.join(map(str, one)) for one in study.get("commands", [])]
+    listed = [shlex.join(map(str, one)) if isinstance(one, list) else str(one) for one in study.get("commands", [])]
     return list(dict.fromkeys([*listed, *([command] if command else [])]))
 
 

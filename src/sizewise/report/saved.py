@@ -7,10 +7,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from sizewise.errors import BadInput
-from sizewise.json_files import read_json
+from sizewise.json_files import check_kinds, read_json
 from sizewise.metrics.arms import loss_cell
 from sizewise.metrics.cases_csv import RUN_COLUMNS, RunColumns, table_lines
 from sizewise.metrics.registry import LengthUnit
+from sizewise.study.study_config import LISTS
 from sizewise.train.history import read_history
 
 
@@ -61,7 +62,9 @@ def read_study_json(study: Path) -> dict[str, Any]:
             f"report: '{study}' holds no study.json. Name the folder of a study, or give label maps: `predictions` and "
             "`targets`."
         )
-    return _json(path)
+    content = read_json(path)
+    check_kinds(content, {name: list for name in (*LISTS, "settings", "commands") if name in content}, path)
+    return content
 
 
 def read_groups(study: Path) -> dict[str, dict[str, str]]:

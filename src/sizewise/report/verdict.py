@@ -147,6 +147,8 @@ def _lead(
     if worse:
         than = "" if better else f" than {reference}"
         parts.append(f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse{than}")
+    if all(one.identical for one in untested) and len(untested) == count:
+        return f"No {what} differs from {reference}: the scores are the same in every case."
     if len(untested) == count:
         return f"Nothing could be tested: {_why_untested(untested[0])}. That is not the same as no difference."
     said = "; ".join(parts) + "." if parts else f"No {what} can be shown to differ from {reference}."

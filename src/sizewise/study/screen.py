@@ -13,7 +13,7 @@ from sizewise.progress import no_bars
 from sizewise.study.grid import PlannedRun
 from sizewise.study.study_folder import RunStatus, run_status
 from sizewise.train.run_folder import is_finished
-from sizewise.wording import clock
+from sizewise.wording import clock, counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,7 +47,8 @@ class Screen:
 
     def __enter__(self) -> "Screen":
         rest = f", {len(self.trained)} to be decided without training" if self.trained else ""
-        print(f"{len(self.runs)} runs, {self.before} of them finished before{rest} → {self.folder}", flush=True)
+        runs = counted(len(self.runs), "run")
+        print(f"{runs}, {self.before} of them finished before{rest} → {self.folder}", flush=True)
         if sys.stderr.isatty():
             self.alone.enter_context(no_bars())
             self.thread = threading.Thread(target=self._live, daemon=True)

@@ -117,14 +117,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     ...     read_yaml(Path(file.name))
     {'data': ('synthetic',), 'losses': ('CE', 'RCE'), 'seeds': (0, 1, 2)}
     """
-    import yaml
+    from sizewise.study.yaml_content import read_yaml_content
 
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"'{path}' can't be read: {error.strerror}.") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadInput(f"'{path}' is not valid YAML in UTF-8: {error}") from error
+    content = read_yaml_content(path)
     known = [field.name for field in fields(StudyConfig)]
     if not isinstance(content, dict) or set(content) - set(known):
         strange = (

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from sizewise.errors import BadInput
+from sizewise.wording import size_word
 
 DEFAULT_LOSS = "JaccardCE"  # ahead of, or level with, every other arm where it was measured: docs/evidence.md
 LARGEST_SEED = 2**32 - 1
@@ -20,6 +21,7 @@ MOST = {"epochs": 10**7, "batch_size": 2**16, "steps_per_epoch": 10**7, "folds":
 MOST_SAMPLES = 10**8  # of an epoch, whose plan is drawn at once
 MOST_PIXELS = 2**31  # of an image or a crop
 SPACINGS = (1e-4, 1e4)  # mm
+LARGEST_NUMBER = 1e30  # training computes in single precision, which ends at 3e38
 # Settings that runs of earlier versions do not have. They are written where they are used, so that hashes stay.
 LATER = (
     "background", "ramp", "groups", "split", "test_share", "folds", "fold", "early_stop", "accumulate", "ema",
@@ -51,7 +53,7 @@ class RunConfig:
         encoder_weights: none, imagenet, or a file.
         loss: a name that `sizewise losses` lists, a sum of terms as "CE + 0.5 * Tversky(alpha=0.3, beta=0.7)", or
             MODULE:NAME of your own.
-        weight: λ of the loss's second term. None is the loss's own default.
+        weight: λ, the weight of the loss's last term. None is the loss's own default.
         ramp: λ grows from 0 to its value between two shares of the training, as 0.1:0.3. Empty: λ all the time.
         loss_options: further options of ``sizewise.loss``, as (name, value) pairs.
         activation: softmax, or sigmoid, which makes a binary problem one channel, where Dice-type terms see the
@@ -150,9 +152,13 @@ class RunConfig:
             raise BadInput(f"`batch_size` times `steps_per_epoch` must be at most {MOST_SAMPLES:,}, got {samples:,}.")
         for name in ("seed", "split_seed"):
             self._require(name, 0 <= getattr(self, name) <= LARGEST_SEED, f"must lie between 0 and {LARGEST_SEED}")
-        self._require("learning_rate", 0 < self.learning_rate < math.inf, "must be above 0")
+        self._require("learning_rate", self.learning_rate > 0, "must be above 0")
         for name in NOT_NEGATIVE:
-            self._require(name, 0 <= getattr(self, name) < math.inf, "must be at least 0")
+            self._require(name, getattr(self, name) >= 0, "must be at least 0")
+        numbers = {name: getattr(self, name) for name in ("learning_rate", *NOT_NEGATIVE)} | dict(self.loss_options)
+        for name, value in numbers.items():
+            if isinstance(value, float) and value > LARGEST_NUMBER:
+                raise BadInput(f"`{name}` must be at most {LARGEST_NUMBER:g}, got {value:g}.")
         if self.minimum_learning_rate > self.learning_rate:
             raise BadInput(
                 f"`minimum_learning_rate` {self.minimum_learning_rate:g} is above `learning_rate` "
@@ -282,7 +288,7 @@ def check_words(settings: dict[str, Any]) -> None:
 def _written(name: str, value: Any) -> str:
     """A value as it is given; sizes as 64x96."""
     if name in ("size", "spacing", "patch"):
-        return "x".join(f"{part:g}" for part in value) or "stored"
+        return size_word(value)
     return repr(value)
 
 

@@ -31,6 +31,7 @@ SAME_PROBLEM = {
     "activation": "activation",
     "modality": "modality",
     "axes": "orientation of volumes",
+    "background": "whether label 0 is a background, which decisions and scores leave out",
 }
 SAME_PREPARATION = {"size": "size", "spacing": "spacing", "scaling": "scaling of intensities"}
 
@@ -148,22 +149,31 @@ def ensemble_temperature(
 ) -> float:
     """The temperature of a decision: of one run its own; of several one that fits their mean.
 
-    Where the runs share no validation case, as folds do, it is the geometric mean of their own.
+    Where the runs share no validation case, as folds do, it is the geometric mean of their own. What a run keeps is of
+    its network as it scored the test cases: with flips or another overlap it is fitted anew, and not kept.
     """
     if len(members) == 1:
-        only = members[0]
-        return run_temperature(only.folder, only.config, network, decision=decision, fabric=fabric, log=log)
+        return _own_temperature(members[0], network, decision, fabric=fabric, log=log)
     if not common_cases(members, "validation"):
         log("note: the runs share no validation case: the temperature is the geometric mean of their own")
-        own = [_own_temperature(member, network, decision, fabric=fabric, log=log) for member in members]
+        assert isinstance(network, Ensemble)
+        pairs = zip(members, network.members, strict=True)
+        own = [_own_temperature(member, alone, decision, fabric=fabric, log=log) for member, alone in pairs]
         return math.exp(sum(map(math.log, own)) / len(own))
-    task, cases = validation_of(members, "the temperature of decisions")
-    log(f"fitting the temperature of decisions on {counted(len(cases), 'validation case')}")
-    scored, likely = fit_temperatures(task, sampled_pixels(task, network, cases, fabric=fabric))
-    return likely if decision == SIZE else scored
+    return _fitted(members, network, decision, fabric=fabric, log=log)
 
 
 def _own_temperature(member: Member, network: Predictor, decision: str, *, fabric: Fabric, log: Log) -> float:
-    assert isinstance(network, Ensemble)
-    alone = next(one for one in network.members if one.preparation is member.preparation)
-    return run_temperature(member.folder, member.config, alone, decision=decision, fabric=fabric, log=log)
+    if isinstance(network, Network) and not network.usual:
+        return _fitted([member], network, decision, fabric=fabric, log=log)
+    return run_temperature(member.folder, member.config, network, decision=decision, fabric=fabric, log=log)
+
+
+def _fitted(members: Sequence[Member], network: Predictor, decision: str, *, fabric: Fabric, log: Log) -> float:
+    task, cases = validation_of(members, "the temperature of decisions")
+    if not cases:
+        log("note: there are no validation cases, so the temperature of decisions is 1")
+        return 1.0
+    log(f"fitting the temperature of decisions on {counted(len(cases), 'validation case')}")
+    scored, likely = fit_temperatures(task, sampled_pixels(task, network, cases, fabric=fabric))
+    return likely if decision == SIZE else scored

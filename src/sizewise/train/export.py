@@ -18,13 +18,14 @@ from torch import Tensor, nn
 from sizewise.checks import check_word
 from sizewise.data.dataset import Image
 from sizewise.data.split import Split
-from sizewise.errors import BadInput, import_extra
+from sizewise.errors import BadInput, RunFailed, import_extra
 from sizewise.files import replacing
 from sizewise.metrics.cases_csv import ARGMAX
 from sizewise.models.build import size_multiple
 from sizewise.models.padding import pad_to_multiple
 from sizewise.train.decided_labels import background_of
 from sizewise.train.ensemble import load_predictor
+from sizewise.train.failures import first_line, is_out_of_memory
 from sizewise.train.graph_decision import graph_labels
 from sizewise.train.inference import enlarged
 from sizewise.train.label_choice import check_decision, make_labels
@@ -156,6 +157,16 @@ def export_run(
         compute = WRITERS[format](graph.eval(), example, out, notes)
     except OSError as error:
         raise BadInput(f"`out` {out} cannot be written: {error.strerror or error}. Name another file.") from error
+    except (RuntimeError, TypeError) as error:  # of torch, about a network of the user's own
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        if is_out_of_memory(cause):
+            raise MemoryError(first_line(cause)) from error
+        raise RunFailed(
+            f"{member.config.model} cannot be written as {format}: {first_line(cause).rstrip('. ')}. A network whose "
+            "steps depend on the values of pixels has no such file; `sw.load_run` runs it as it is."
+        ) from error
     labels, probabilities = compute(example)
     logits = network.logits(
         Image(example, (1.0,) * len(shape) if not member.preparation.spacing else member.preparation.spacing)

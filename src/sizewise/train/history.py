@@ -85,15 +85,22 @@ def epoch_line(row: Row, *, epochs: int, seconds_left: float) -> str:
 
 
 class Board:
-    """TensorBoard's event file. Epochs that a resumed run repeats replace the old ones."""
+    """TensorBoard's event file. Epochs that a resumed run repeats replace the old ones.
+
+    It begins with the first epoch: its thread writes when it gets to it, maybe into the folder of a run that is refused
+    before, and gone.
+    """
 
     def __init__(self, folder: Path, *, first_epoch: int) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
-        self.writer: Any = SummaryWriter(str(folder), purge_step=first_epoch)
+        self.folder, self.first_epoch = folder, first_epoch
+        self.writer: Any = None
 
     def add(self, row: Row) -> None:
         """Add one epoch."""
+        if self.writer is None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.writer = SummaryWriter(str(self.folder), purge_step=self.first_epoch)
         for name, value in row.items():
             if name != "epoch" and math.isfinite(value):
                 self.writer.add_scalar(name.replace("_", "/", 1), value, int(row["epoch"]))
@@ -101,7 +108,8 @@ class Board:
 
     def close(self) -> None:
         """Write what is waiting."""
-        self.writer.close()
+        if self.writer is not None:
+            self.writer.close()
 
 
 def _cell(value: float) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from numbers import Real
 from typing import Any
 
 from lightning_fabric import Fabric
@@ -23,8 +24,15 @@ from sizewise.wording import counted
 def check_decision(decide: str, temperature: float | None) -> None:
     """Raise BadInput where there is no such decision, or the temperature makes no sense."""
     decision_names([decide], argument="decide")
+    if temperature is not None and (isinstance(temperature, bool) or not isinstance(temperature, Real)):
+        raise BadInput(f"`temperature` must be a number above 0, got {temperature!r}.")
     if temperature is not None and not 0 < temperature < math.inf:
         raise BadInput(f"`temperature` must be a number above 0, got {temperature:g}.")
+    if temperature is not None and decide == ARGMAX:
+        raise BadInput(
+            "`temperature` is of a decision for dice, iou or size, and argmax is the same at any. Leave it out, or "
+            "name the decision with `decide`."
+        )
 
 
 def make_labels(
@@ -44,7 +52,7 @@ def make_labels(
     """
     if decide != ARGMAX and temperature is None:
         temperature = ensemble_temperature(members, network, decision=decide, fabric=fabric, log=log)
-    maker = LabelMaker(task, temperature or 1.0)
+    maker = LabelMaker(task, float(temperature or 1.0))
     if keep_largest is None:
         return maker
     how = keep_largest | {"decision": decide, "temperature": maker.temperature if decide != ARGMAX else None}

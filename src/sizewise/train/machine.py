@@ -10,6 +10,7 @@ from dataclasses import replace
 import torch
 from lightning_fabric import Fabric
 from lightning_fabric.plugins import MixedPrecision, Precision
+from lightning_fabric.plugins.environments import ClusterEnvironment, LightningEnvironment
 
 from sizewise.errors import BadInput
 from sizewise.parallel import available_cores
@@ -43,14 +44,26 @@ def make_fabric(config: RunConfig, runtime: Runtime) -> Fabric:
         torch.set_float32_matmul_precision("high")
     with warnings.catch_warnings():  # on a cluster's machines it advises srun, which a single run does not need
         warnings.filterwarnings("ignore", message="The `srun` command is available")
-        fabric = Fabric(
-            accelerator=accelerator,
-            devices=runtime.devices,
-            num_nodes=runtime.nodes,
-            plugins=_precision(settle_precision(config, runtime).precision, accelerator),
-        )
+        try:
+            fabric = Fabric(
+                accelerator=accelerator,
+                devices=runtime.devices,
+                num_nodes=runtime.nodes,
+                plugins=[_precision(settle_precision(config, runtime).precision, accelerator), *_surroundings(runtime)],
+            )
+        except (RuntimeError, ValueError) as error:
+            if "SLURM_NTASKS" not in os.environ:
+                raise
+            asked = f"`devices={runtime.devices}` and `nodes={runtime.nodes}`"
+            raise BadInput(f"{asked} do not fit the tasks of this SLURM job: {error}") from error
     fabric.launch()
     return fabric
+
+
+def _surroundings(runtime: Runtime) -> list[ClusterEnvironment]:
+    """One process is one process wherever it runs: in a job of several tasks Fabric would look for the others."""
+    alone = runtime.devices * runtime.nodes == 1 and "TORCHELASTIC_RUN_ID" not in os.environ
+    return [LightningEnvironment()] if alone else []
 
 
 def _precision(word: str, accelerator: str) -> Precision:

@@ -8,6 +8,7 @@ from typing import Any
 from sizewise.checks import check_word
 from sizewise.data.case_groups import count_groups
 from sizewise.data.dataset import Case, Dataset
+from sizewise.data.file_names import is_picture, is_volume
 from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.files import save_array
@@ -29,7 +30,7 @@ from sizewise.train.run_folder import read_config
 from sizewise.train.run_scores import run_columns
 from sizewise.train.scoring import predict_cases
 from sizewise.train.task import Task, make_criterion, make_task
-from sizewise.wording import counted
+from sizewise.wording import counted, number_word
 
 PROBLEM = {  # what problem.json holds
     "name": str,
@@ -149,7 +150,21 @@ def predict_folder(
     known = {case.name: case.group for case in cases if case.group}
     of = f" ({counted(count_groups(known, known), 'group')})" if known else ""
     log(f"{counted(len(files), 'label map')}{of} of {', '.join(task.foreground)}{how}{beside} → {out}")
+    for sentence in _left_by_others(out, files, scored=score):
+        log(f"note: {sentence}")
     return files
+
+
+def _left_by_others(out: Path, files: Sequence[Path], *, scored: bool) -> list[str]:
+    """Label maps and scores in the folder that would be taken for those of this call."""
+    sentences = []
+    folder = files[0].parent if files else out  # where regions overlap, that of the first class
+    there = {file.name for file in folder.iterdir() if is_picture(file) or is_volume(file)}
+    if more := len(there - {file.name for file in files}):
+        sentences.append(f"{out} also holds {counted(more, 'label map')} of other cases, from before.")
+    if not scored and (out / "cases.csv").exists():
+        sentences.append(f"{out / 'cases.csv'} is from before, not of these label maps.")
+    return sentences
 
 
 def _refuse_data_folder(out: Path, cases: Sequence[Case]) -> None:
@@ -176,22 +191,26 @@ def scored_names(run: Path) -> dict[int, str]:
     return run_task(run).names
 
 
-def deciding_options(run: Path) -> dict[str, str]:
-    """What ``sizewise decide`` has to know of a run's saved probabilities, where it is not the default."""
-    task, kept = run_task(run), read_calibration(run)
+def deciding_options(run: Path, *, kept: bool = True) -> dict[str, str]:
+    """What ``sizewise decide`` has to know of a run's saved probabilities, where it is not the default.
+
+    ``kept`` says whether they are those that the temperature of the run is for.
+    """
+    task, known = run_task(run), read_calibration(run) if kept else None
     options = {"activation": "sigmoid"} if task.sigmoid else {}
     if background_of(task) is None:
         options["background"] = "none"
-    return options if kept is None else options | {"temperature": f"{kept.temperature:.4g}"}
+    return options if known is None else options | {"temperature": f"{known.temperature:.4g}"}
 
 
 def scoring_options(run: Path) -> dict[str, str]:
     """What ``sizewise evaluate`` has to know to score label maps as the run's own were, where it is not the default."""
-    config, task = read_config(run), run_task(run)
-    options = {} if config.ignore_index is None else {"ignore-index": str(config.ignore_index)}
+    tolerance, task = read_config(run).nsd_tolerance, run_task(run)
+    ignored = task.dataset.ignore_index  # which the data may have named, as nnU-Net's dataset.json does
+    options = {} if ignored is None else {"ignore-index": str(ignored)}
     if not task.multilabel and task.first_class == 0:
         options["background"] = "none"
-    return options
+    return options if tolerance == 1 else options | {"nsd-tolerance": number_word(tolerance)}
 
 
 def run_task(run: Path) -> Task:

@@ -55,6 +55,11 @@ class Network:
     flips: tuple[int, ...] = ()
     overlap: float = OVERLAP
 
+    @property
+    def usual(self) -> bool:
+        """Whether it predicts as for the run's own test cases, whose temperature the run keeps."""
+        return not self.flips and self.overlap == OVERLAP
+
     def check(self, image: Image, case: str) -> None:
         self.preparation.check(image, case)
 

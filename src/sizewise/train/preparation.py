@@ -129,6 +129,8 @@ class Preparation:
             or not alike
             or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
             or not all(isinstance(one, int | float) for one in (*numbers, *(one for pair in pairs for one in pair)))
+            or not all(math.isfinite(one) for one in numbers)
+            or not all(one > 0 for one in (*values["size"], *values["spacing"], *values["std"]))
         ):
             raise BadInput(f"'{path}' holds no way to prepare images: it is damaged, or was edited. Copy it again.")
         tuples = {name: tuple(values[name]) for name in ("size", "spacing", "mean", "std")}

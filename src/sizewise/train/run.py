@@ -16,7 +16,7 @@ from sizewise.train.cost import write_cost
 from sizewise.train.decided_labels import decision_names
 from sizewise.train.failures import explained
 from sizewise.train.history import Row
-from sizewise.train.loggers.logger import LoggedRun, logger_words, make_loggers, run_files, run_scores_by_name
+from sizewise.train.loggers.logger import LoggedRun, Loggers, make_loggers, run_files, run_scores_by_name
 from sizewise.train.loop import train
 from sizewise.train.machine import cpu_threads, ending_together, make_fabric, settle_precision
 from sizewise.train.model_card import FILE as CARD
@@ -71,10 +71,10 @@ def run_training(
         on_epoch: is called with the row of each epoch when it has been written.
     """
     runtime, decisions = runtime or Runtime(), decision_names(decisions, argument="decisions")
-    logger_words(runtime.logger)
     run = replace(run, config=_settled(run.config, runtime, folder))
     fabric = make_fabric(run.config, runtime)
     with ending_together(fabric):
+        loggers = make_loggers(runtime.logger if fabric.is_global_zero else "", log)  # before there is a folder
         new = False
         if fabric.is_global_zero:
             new = open_run(folder, run.config, resume=resume)
@@ -87,6 +87,8 @@ def run_training(
             if fabric.is_global_zero and not (folder / CARD).exists():  # removed, or of an earlier version
                 write_model_card(run, folder, read_cases(folder / "cases.csv"))
             log(f"{folder} is finished already.")
+            if loggers:
+                log(f"note: nothing was trained or scored, so {runtime.logger} is shown nothing.")
             return run.config
         threads = threads_begun_with(folder) or runtime.threads
         try:
@@ -95,7 +97,7 @@ def run_training(
                 explained(run.config, folder),
                 cpu_threads(threads if fabric.device.type == "cpu" else 0),
             ):
-                _carry_out(run, folder, runtime, fabric, stores or StoreCache(), log, on_epoch, decisions)
+                _carry_out(run, folder, runtime, fabric, stores or StoreCache(), loggers, log, on_epoch, decisions)
         except RunBusy:
             raise  # the other process has begun it: its files stay
         except BadInput:
@@ -118,6 +120,7 @@ def _carry_out(
     runtime: Runtime,
     fabric: Fabric,
     stores: StoreCache,
+    loggers: Loggers,
     log: Log,
     on_epoch: Callable[[Row], None],
     decisions: Sequence[str],
@@ -132,8 +135,11 @@ def _carry_out(
     else:
         preparation = fit_preparation(run.dataset, task.cases(task.split.train), config)
     fabric.barrier()
+    shown = LoggedRun(run_name(config, run.dataset.name), folder, asdict(config), task.names)
     if is_finished(folder):  # trained and scored before: the rest is decided from its weights
+        loggers.begin(shown)
         write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
+        show_end(loggers, folder, task, fabric)
         return
     if fabric.is_global_zero:
         check_scored_cases(task)
@@ -142,8 +148,7 @@ def _carry_out(
         write_whole(saved, preparation.to_json())
         write_whole(folder / "problem.json", problem_json(task))
         log(describe(run, folder))
-    loggers = make_loggers(runtime.logger if fabric.is_global_zero else "", log)
-    loggers.begin(LoggedRun(run_name(config, run.dataset.name), folder, asdict(config), task.names))
+    loggers.begin(shown)
 
     def after_epoch(row: Row) -> None:
         loggers.epoch(row)
@@ -153,7 +158,12 @@ def _carry_out(
     if fabric.is_global_zero:
         write_cost(folder, fabric.device)
     write_test_scores(run, folder, runtime, fabric=fabric, preparation=preparation, decisions=decisions, log=log)
-    if fabric.is_global_zero:
+    show_end(loggers, folder, task, fabric)
+
+
+def show_end(loggers: Loggers, folder: Path, task: Task, fabric: Fabric) -> None:
+    """Show trackers the scores and files of a run folder; rank 0 alone has written them."""
+    if fabric.is_global_zero and loggers:
         loggers.end(run_scores_by_name(folder, task.names), run_files(folder))
 
 

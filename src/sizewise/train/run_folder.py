@@ -41,6 +41,7 @@ from sizewise.json_files import check_kinds, read_json
 from sizewise.metrics.cases_csv import ARGMAX, decisions_in
 from sizewise.outside_names import plain_letters
 from sizewise.train.config import RunConfig, Runtime
+from sizewise.train.setting_words import check_saved
 
 
 def open_run(folder: Path, config: RunConfig, *, resume: bool) -> bool:
@@ -100,6 +101,7 @@ def read_config(folder: Path) -> RunConfig:
     if not settings.exists():
         raise BadInput(f"{folder} is no run folder: it has no config.json. Training makes one.")
     content = read_json(settings)
+    check_saved(content, settings)
     try:
         return RunConfig.from_values(content)
     except BadInput as error:

@@ -24,6 +24,11 @@ def changed_settings(config: Path, changes: dict[str, Any]) -> dict[str, Any]:
             f"`config` {config} was written by an earlier version, whose words meant another computation (definitions "
             f"{found.definitions}, now {DEFINITIONS}). Give its settings as flags."
         )
+    if changes.get("recipe", found.recipe) != found.recipe:
+        raise BadInput(
+            f"`config` {config} has a value for each setting that `recipe={changes['recipe']}` would give, so that the "
+            "recipe would change nothing. Leave one of the two out."
+        )
     settings = {field.name: getattr(found, field.name) for field in fields(RunConfig) if field.name != "definitions"}
     if changes.get("loss", found.loss) != found.loss:
         settings |= {"weight": None, "loss_options": (), "ramp": ""}

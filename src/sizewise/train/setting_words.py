@@ -1,11 +1,13 @@
 """From words, as flags and YAML files have them, to settings, with a sentence for each that makes no sense."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from sizewise.errors import BadInput
+from sizewise.json_files import check_kinds
 from sizewise.train.config import RunConfig, check_words
 
 LOSS_OPTIONS: dict[str, tuple[type, str]] = {  # options of ``sizewise.loss`` that are settings of a run
@@ -74,10 +76,25 @@ def read_setting(name: str, value: Any) -> Any:
         return read_number(kind, name, value)
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        return _words(value) if item is str else _sizes(item, name, value)
-    text = str(value) if isinstance(value, Path) else value
-    check_words({name: text})
-    return text
+        return _words(name, value) if item is str else read_sizes(item, name, value)
+    if get_origin(setting_types()[name]) is Literal and type(value) is int:  # as YAML has background: 0
+        value = str(value)
+    check_words({name: value})
+    return _text(name, value)
+
+
+def check_saved(values: Mapping[str, Any], path: Path) -> None:
+    """Refuse a config.json with a value of another kind than is written there: "no" would be taken for true."""
+    for name, hint in get_type_hints(RunConfig).items():
+        if name not in values:
+            continue
+        if get_origin(hint) is tuple:
+            check_kinds(values, {name: list}, path)
+            item = get_args(hint)[0]
+            for one in values[name] if item in (int, float, str) else ():
+                check_kinds({name: one}, {name: item}, path)
+        else:
+            check_kinds(values, {name: str if get_origin(hint) is Literal else get_args(hint) or hint}, path)
 
 
 def read_number(kind: type, name: str, value: Any) -> Any:
@@ -90,15 +107,22 @@ def read_number(kind: type, name: str, value: Any) -> Any:
         raise BadInput(f"`{name}` must be a {'whole ' if kind is int else ''}number, got {value!r}.") from error
 
 
-def _words(value: Any) -> tuple[str, ...]:
-    words = value.split(",") if isinstance(value, str) else value
-    return tuple(word.strip() for word in words if word.strip())
+def _text(name: str, value: Any) -> str:
+    """Of a path its words; what YAML took for a number may have been written otherwise: 007 is its 7."""
+    if not isinstance(value, str | Path):
+        raise BadInput(f"`{name}` must be text, got {value!r:.80}. Put it in quotes.")
+    return str(value)
 
 
-def _sizes(number: type, name: str, value: Any) -> tuple:
+def _words(name: str, value: Any) -> tuple[str, ...]:
+    words = value if isinstance(value, list | tuple) else _text(name, value).split(",")
+    return tuple(_text(name, word).strip() for word in words if _text(name, word).strip())
+
+
+def read_sizes(number: type, name: str, value: Any) -> tuple:
     """Numbers with x or a comma between them, or a list as YAML has it; the word ``stored`` is ().
 
-    >>> _sizes(float, "spacing", "1.5x1.5x2"), _sizes(int, "size", "stored")
+    >>> read_sizes(float, "spacing", "1.5x1.5x2"), read_sizes(int, "size", "stored")
     ((1.5, 1.5, 2.0), ())
     """
     text = ("x".join(map(str, value)) or "stored") if isinstance(value, list | tuple) else str(value)

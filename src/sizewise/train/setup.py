@@ -17,6 +17,7 @@ from sizewise.train.batches import Batches, ResidentBatches, StreamedBatches
 from sizewise.train.case_cells import CaseCells, find_case_cells
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.epoch_plan import EpochPlan, draw_plan
+from sizewise.train.network_outputs import check_users_network
 from sizewise.train.optimizer import make_optimizer
 from sizewise.train.preparation import Preparation
 from sizewise.train.resolve import ResolvedRun
@@ -27,6 +28,7 @@ from sizewise.train.store import Store, StoreCache, classes_present
 from sizewise.train.task import Task, make_model, make_weight_schedule
 from sizewise.train.training_step import Step
 from sizewise.train.weight_average import WeightAverage
+from sizewise.user_code import is_user_code
 from sizewise.wording import counted
 
 Log = Callable[[str], None]
@@ -95,6 +97,9 @@ def set_up(
     if is_faster_in_loss(criterion, task.out_channels, captured=captured) if saved is None else saved.get("upsample"):
         upsample = share_upsampling(config.model, model, criterion, patch)
     optimizer = make_optimizer(config, model.to(device), captured=captured, on_gpu=device.type == "cuda")
+    if is_user_code(config.model):
+        channels, padded = len(preparation.mean), tuple(-(-length // multiple) * multiple for length in patch)
+        check_users_network(model, config.model, channels=channels, out_channels=task.out_channels, spatial=padded)
     average = WeightAverage(model, decay=config.ema) if config.ema else None
     precision = fabric.strategy.precision
     state = RunState(model, optimizer, Schedule(config), average=average, precision=precision, criterion=criterion)

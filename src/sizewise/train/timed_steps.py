@@ -13,11 +13,12 @@ from sizewise.models.build import size_multiple
 from sizewise.models.padding import pad_to_multiple
 from sizewise.stats.cells import Cells
 from sizewise.train.config import Runtime
-from sizewise.train.machine import make_fabric
+from sizewise.train.machine import cpu_threads, make_fabric
+from sizewise.train.network_outputs import single_output, supervised_outputs
 from sizewise.train.optimizer import make_optimizer
 from sizewise.train.resolve import ResolvedRun
 from sizewise.train.task import make_model
-from sizewise.train.training_step import padded_cells, padded_labels, supervised_outputs
+from sizewise.train.training_step import padded_cells, padded_labels
 
 WARM_UP, TIMED = 1, 3
 CELLS = 50
@@ -64,21 +65,22 @@ def time_steps(run: ResolvedRun, runtime: Runtime) -> StepCost:
     maps = torch.randint(1, CELLS + 1, (shape[0], len(classes), *size), dtype=torch.int32, device=device)
     cells = Cells(maps, classes, CELLS)
     times = []
-    for _ in range(WARM_UP + TIMED):
-        _wait(device)
-        started = time.perf_counter()
-        padded, crop = pad_to_multiple(images, size_multiple(config.model))
-        wrapped.zero_grad()
-        if config.deep_supervision:
-            outputs = supervised_outputs(network(padded))
-            wide = None if cells is None else padded_cells(cells, padded.shape[2:])
-            loss = DeepSupervision(criterion)(outputs, padded_labels(labels, padded.shape[2:]), cells=wide)
-        else:
-            loss = criterion(network(padded)[crop], labels, cells=cells)
-        fabric.backward(loss)
-        wrapped.step()
-        _wait(device)
-        times.append(time.perf_counter() - started)
+    with cpu_threads(runtime.threads if device.type == "cpu" else 0):  # as many as the run would have
+        for _ in range(WARM_UP + TIMED):
+            _wait(device)
+            started = time.perf_counter()
+            padded, crop = pad_to_multiple(images, size_multiple(config.model))
+            wrapped.zero_grad()
+            if config.deep_supervision:
+                outputs = supervised_outputs(network(padded), padded.shape[2:])
+                wide = None if cells is None else padded_cells(cells, padded.shape[2:])
+                loss = DeepSupervision(criterion)(outputs, padded_labels(labels, padded.shape[2:]), cells=wide)
+            else:
+                loss = criterion(single_output(network(padded))[crop], labels, cells=cells)
+            fabric.backward(loss)
+            wrapped.step()
+            _wait(device)
+            times.append(time.perf_counter() - started)
     memory_mib = _memory_mib(device)
     del network, wrapped, model, optimizer, images, labels
     if device.type == "cuda":

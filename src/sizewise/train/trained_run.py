@@ -73,6 +73,8 @@ class TrainedRun:
                 f"`pixels` must be {counted(channels, 'channel')} of a {dims}D image, with shape "
                 f"(C, {', '.join('HWD'[:dims])}), got an array of shape {array.shape}.{hint}"
             )
+        if not array.size:
+            raise BadInput(f"`pixels` must have pixels, got an empty array of shape {array.shape}.")
         if array.dtype.kind not in "buif":
             raise BadInput(f"`pixels` must be numbers, got {array.dtype}.")
         if preparation.scaling != "photo":
@@ -86,6 +88,11 @@ class TrainedRun:
         if len(steps) != dims or not all(0 < step < np.inf for step in steps):
             raise BadInput(f"`spacing` must be {dims} numbers of mm above 0, got {tuple(spacing)}.")
         return Image(array, steps)
+
+
+def run_list(run: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    """One run folder or several, as a list."""
+    return [run] if isinstance(run, str | Path) else list(run)
 
 
 def load_run(
@@ -123,7 +130,9 @@ def load_run(
     {0: 'background', 1: 'organ', 2: 'cyst', 3: 'lesion'}
     """
     check_decision(decide, temperature)
-    given = [run] if isinstance(run, str | Path) else list(run)
+    if not isinstance(run, str | Path | Sequence) or not all(isinstance(one, str | Path) for one in run_list(run)):
+        raise BadInput(f"`run` must be a run folder, or a list of several, got {run!r}.")
+    given = run_list(run)
     members = read_members([Path(one).expanduser() for one in given])
     task = make_task(members[0].config, problem_dataset(members[0].problem), Split((), (), ()))
     network, fabric = load_predictor(members, task, device=device, flips=flips, overlap=overlap)

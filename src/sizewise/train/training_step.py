@@ -12,12 +12,12 @@ from torch.nn import functional as F
 
 from sizewise.criterion import Loss
 from sizewise.deep_supervision import DeepSupervision
-from sizewise.errors import BadInput
 from sizewise.models.padding import pad_to_multiple
 from sizewise.stats.cells import Cells
 from sizewise.train.augment import augment
 from sizewise.train.batches import Batches, blank_outside
 from sizewise.train.case_cells import CaseCells
+from sizewise.train.network_outputs import single_output, supervised_outputs
 from sizewise.train.preparation import UNLABELLED
 from sizewise.train.weight_average import WeightAverage
 
@@ -136,10 +136,10 @@ class Step:
         padded, crop = pad_to_multiple(images, self.multiple)
         cells = None if maps is None or self.cells is None else self.cells.batch(maps)
         if self.supervised is None:
-            return self.network(padded)[crop], labels, cells
+            return single_output(self.network(padded))[crop], labels, cells
         size = padded.shape[2:]
         wide = None if cells is None else padded_cells(cells, size)
-        return supervised_outputs(self.network(padded)), padded_labels(labels, size), wide
+        return supervised_outputs(self.network(padded), size), padded_labels(labels, size), wide
 
     def take(self, network: Callable[[Tensor], Any]) -> None:
         """Compute the logits with another form of the network from here on, as a compiled one.
@@ -214,16 +214,6 @@ def _replay_seconds(graph: torch.cuda.CUDAGraph, count: int) -> float:
     end.record()
     end.synchronize()
     return begin.elapsed_time(end) / 1e3 / count
-
-
-def supervised_outputs(outputs: Any) -> list[Tensor]:
-    """The logits of each resolution, the full one first; raises BadInput where the network gives one alone."""
-    if isinstance(outputs, Tensor) or not isinstance(outputs, list | tuple):
-        raise BadInput(
-            f"`deep_supervision` needs a network that returns a list of logits in training, the full resolution first; "
-            f"this one returned {type(outputs).__name__}. Leave it out, or take monai-dynunet."
-        )
-    return list(outputs)
 
 
 def padded_labels(labels: Tensor, spatial: torch.Size) -> Tensor:

@@ -92,6 +92,7 @@ def running_slurm(root: Path):
         wait_for(lambda: "idle" in asked(["sinfo", "--noheader", "--format=%t"], environment), root)
         yield environment
     finally:
+        end_jobs(environment)
         for process in reversed(started):
             process.terminate()
         for process in reversed(started):
@@ -100,6 +101,15 @@ def running_slurm(root: Path):
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def end_jobs(environment, seconds: float = 60) -> None:
+    """None is left: without the daemons nobody would end them."""
+    deadline = time.monotonic() + seconds
+    with contextlib.suppress(subprocess.TimeoutExpired, OSError):  # a controller that never came up
+        while asked(["squeue", "--noheader"], environment).strip() and time.monotonic() < deadline:
+            asked(["scancel", f"--user={os.getuid()}"], environment)
+            time.sleep(0.2)
 
 
 def asked(command, environment) -> str:

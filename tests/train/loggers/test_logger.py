@@ -4,7 +4,7 @@ import sys
 import types
 
 import pytest
-from train.tiny_runs import CPU, train_tiny
+from train.tiny_runs import CPU, TINY, train_tiny
 
 from sizewise.errors import BadInput, RunFailed
 from sizewise.metrics.cases_csv import read_cases
@@ -12,6 +12,8 @@ from sizewise.train.config import Runtime
 from sizewise.train.history import read_history
 from sizewise.train.loggers import logger as loggers
 from sizewise.train.loggers.logger import LOGGERS, known_as, logger_words
+from sizewise.train.resolve import resolve
+from sizewise.train.run import run_training
 
 pytestmark = pytest.mark.usefixtures("no_curves")
 
@@ -41,6 +43,11 @@ class Refusing(MyLogger):
         raise OSError("nobody there")
 
 
+class Unborn(MyLogger):
+    def __init__(self):
+        raise RuntimeError("no server")
+
+
 class Deaf:
     def begin(self, run): ...
 
@@ -48,7 +55,7 @@ class Deaf:
 @pytest.fixture
 def mine(monkeypatch):
     module = types.ModuleType("my_trackers")
-    for one in (MyLogger, Failing, Refusing, Deaf):
+    for one in (MyLogger, Failing, Refusing, Unborn, Deaf):
         setattr(module, one.__name__, one)
     monkeypatch.setitem(sys.modules, "my_trackers", module)
     MyLogger.told.clear()
@@ -91,6 +98,24 @@ def test_one_that_cannot_begin_is_an_error_before_training(mine, tmp_path):
     with pytest.raises(RunFailed, match="the logger my_trackers:Refusing could not begin: OSError: nobody there"):
         train_tiny("synthetic", tmp_path / "run", runtime=logged("my_trackers:Refusing"))
     assert not (tmp_path / "run" / "history.csv").exists()
+
+
+def test_one_that_cannot_be_made_is_a_sentence_and_leaves_no_folder(mine, tmp_path):
+    with pytest.raises(RunFailed, match="the logger my_trackers:Unborn could not begin: RuntimeError: no server"):
+        train_tiny("synthetic", tmp_path / "run", runtime=logged("my_trackers:Unborn"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_finished_run_shows_what_is_scored_now_or_says_that_nothing_is(mine, tmp_path):
+    train_tiny("synthetic", tmp_path / "run")
+    lines: list[str] = []
+    again = {"folder": tmp_path / "run", "runtime": logged("my_trackers:MyLogger"), "resume": True}
+    run_training(resolve(TINY | {"data": "synthetic"}), **again, log=lines.append)
+    assert lines[-1] == "note: nothing was trained or scored, so my_trackers:MyLogger is shown nothing."
+    assert mine == []
+    run_training(resolve(TINY | {"data": "synthetic"}), **again, decisions=["dice"], log=lines.append)
+    assert [one[0] for one in mine] == ["begin", "end"]
+    assert {"argmax/dsc/organ", "dice/dsc/organ"} <= set(mine[1][1])
 
 
 @pytest.mark.parametrize(

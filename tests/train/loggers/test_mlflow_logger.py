@@ -10,6 +10,8 @@ from train.tiny_runs import CPU, train_tiny
 
 from sizewise.train.config import Runtime
 from sizewise.train.history import read_history
+from sizewise.train.loggers.logger import LoggedRun
+from sizewise.train.loggers.mlflow_logger import Logger
 
 mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed: pip install '.[mlflow]'")
 pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed: pip install '.[mlflow]'")
@@ -40,6 +42,20 @@ def test_parameters_curves_scores_and_files_of_a_run_that_is_continued(tmp_path,
     train_tiny("synthetic", tmp_path / "run", epochs=2, runtime=runtime, resume=True)
     assert json.loads((tmp_path / "run" / "trackers.json").read_text())["mlflow"] == name
     assert len(client.search_runs([found.info.experiment_id])) == 1
+
+
+@pytest.mark.filterwarnings("ignore")  # its own
+def test_class_names_that_are_no_names_of_its_metrics(tmp_path, monkeypatch):
+    """It refuses all values where one has such a name, and the run would stay unfinished there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    logger = Logger()
+    logger.begin(LoggedRun("run", tmp_path, {"loss": "CE"}, {1: "tumour (left)", 2: "<5 mm", 3: ">5 mm"}))
+    logger.end({"argmax/dsc/tumour (left)": 0.1, "argmax/dsc/<5 mm": 0.2, "argmax/dsc/>5 mm": 0.3}, [])
+    found = mlflow.MlflowClient().get_run(logger.id)
+    assert found.info.status == "FINISHED"
+    assert found.data.params["class_1"] == "tumour (left)"
+    assert sorted(found.data.metrics.values()) == [0.1, 0.2, 0.3]
 
 
 BEGIN = """

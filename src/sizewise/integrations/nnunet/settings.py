@@ -18,7 +18,7 @@ DECISION_VARIABLE = "SIZEWISE_VALIDATION_DECISION"
 
 # field: (the word that opens it in a trainer's name, what it is)
 SETTINGS = {
-    "weight": ("weight", "λ, the weight of the second term"),
+    "weight": ("weight", "λ, the weight of the last term"),
     "temperature": ("temperature", "τ of the size terms"),
     "gamma": ("gamma", "the focal exponent"),
     "smooth": ("smooth", "ε of the Dice-type terms, in pixels"),

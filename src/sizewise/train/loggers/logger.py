@@ -107,10 +107,18 @@ def make_loggers(text: str, log: Callable[[str], None]) -> "Loggers":
             logger = import_named(LOGGERS.get(word, word))()
         except (ValueError, TypeError) as error:
             raise BadInput(f"`logger={word}`: {error}") from error
+        except (ImportError, SyntaxError):
+            raise  # of the user's own module: where it lies is what he needs
+        except Exception as error:
+            raise _cannot_begin(word, error) from error
         if missing := [name for name in ("begin", "epoch", "end") if not callable(getattr(logger, name, None))]:
             raise BadInput(f"`logger={word}`: it has no {', '.join(missing)}. A logger has begin, epoch and end.")
         made[word] = logger
     return Loggers(made, log)
+
+
+def _cannot_begin(word: str, error: Exception) -> RunFailed:
+    return RunFailed(f"the logger {word} could not begin: {type(error).__name__}: {error}")
 
 
 class Loggers:
@@ -118,6 +126,9 @@ class Loggers:
 
     def __init__(self, loggers: Mapping[str, RunLogger], log: Callable[[str], None]) -> None:
         self._loggers, self._log = dict(loggers), log
+
+    def __bool__(self) -> bool:
+        return bool(self._loggers)
 
     def begin(self, run: LoggedRun) -> None:
         """As :meth:`RunLogger.begin`."""
@@ -127,7 +138,7 @@ class Loggers:
             except (BadInput, RunFailed):
                 raise
             except Exception as error:
-                raise RunFailed(f"the logger {word} could not begin: {type(error).__name__}: {error}") from error
+                raise _cannot_begin(word, error) from error
 
     def epoch(self, row: Row) -> None:
         """As :meth:`RunLogger.epoch`."""

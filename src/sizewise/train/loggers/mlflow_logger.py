@@ -4,9 +4,10 @@ import contextlib
 import hashlib
 import math
 import os
+import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sizewise.train.loggers.logger import LoggedRun, known_as, plain_settings
 
 EXPERIMENT = "sizewise"
 MOST_LETTERS = 500  # of a parameter's value, for any store
+NOT_IN_NAMES = re.compile(r"[^\w.\- :/]")  # one such letter, and MLflow takes none of the values
 
 
 @contextlib.contextmanager
@@ -65,6 +67,19 @@ class Logger:
     def _log(self, values: Mapping[str, float], step: int) -> None:
         now = int(time.time() * 1000)
         known = {name: float(value) for name, value in values.items() if math.isfinite(value)}
+        names = allowed_names(known)
         self.client.log_batch(
-            self.id, metrics=[self.entities.Metric(name, value, now, step) for name, value in known.items()]
+            self.id, metrics=[self.entities.Metric(names[name], value, now, step) for name, value in known.items()]
         )
+
+
+def allowed_names(names: Iterable[str]) -> dict[str, str]:
+    """Names as MLflow takes them; letters that it does not are their code where an underscore would join two names.
+
+    >>> allowed_names(["dsc/lesion (left)"]), allowed_names(["<5 mm", ">5 mm"])
+    ({'dsc/lesion (left)': 'dsc/lesion _left_'}, {'<5 mm': '_3c5 mm', '>5 mm': '_3e5 mm'})
+    """
+    plain = {name: NOT_IN_NAMES.sub("_", name) for name in names}
+    if len(set(plain.values())) == len(plain):
+        return plain
+    return {name: NOT_IN_NAMES.sub(lambda found: f"_{ord(found[0]):x}", name) for name in plain}
