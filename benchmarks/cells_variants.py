@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 
 import torch
-from components import CASES, blobs, graphed, kernel_times, median_ms
+from components import CASES, blobs, kernel_times, median_ms
+from device_time import captured
 
 import sizewise as sw
 from sizewise.criterion.fused.cell_step import Plan
@@ -20,9 +21,13 @@ from sizewise.stats.kernels.launch import Launch
 from sizewise.stats.kernels.shapes import Shape
 
 DEVICE = torch.device("cuda")
-FORMULA_WARPS = (8, 16, 32)
+FORMULA_WARPS = (4, 8, 16, 32)
 # programs a multiprocessor, registers, pixels in a thread
-SUMS = {"20 programs, 96 registers": (20, 96, 4), "12 programs, 168 registers": (12, 168, 4)}
+SUMS = {
+    "20 programs, 96 registers": (20, 96, 4),
+    "12 programs, 168 registers": (12, 168, 4),
+    "two pixels in a thread": (16, 128, 2),
+}
 
 
 def plan_of(criterion, arguments, fields, read) -> Plan:
@@ -42,8 +47,7 @@ def variants(criterion, arguments):
         return plan_of(criterion, arguments, fields, read)
 
     yield "as it is", "", made()
-    flat = arguments[0].dim() == 4  # few cells in the volume, and less to learn from it
-    for warps in FORMULA_WARPS if flat else ():
+    for warps in FORMULA_WARPS:
         plan = made()
         old = plan.launch
         plan.launch = Launch(old.kernel, 1, warps, old.numbers, old.constants)
@@ -72,7 +76,7 @@ def main() -> None:
 
         plain = sw.loss("DiceCE", weight=1.0).to(DEVICE)
         step(plain, None)
-        least = median_ms(graphed(lambda: step(plain, None)), DEVICE)  # noqa: B023
+        least = median_ms(captured(lambda: step(plain, None)), DEVICE)  # noqa: B023
         print(f"{name}: DiceCE {1e3 * least:.1f} us", flush=True)
         criterion = sw.loss("CC-DiceCE").to(DEVICE)
         step(criterion, cells)
@@ -88,7 +92,7 @@ def main() -> None:
             try:
                 step(criterion, cells)
                 error = float((logits.grad - exact).norm() / exact.norm())
-                took = median_ms(graphed(lambda: step(criterion, cells)), DEVICE)  # noqa: B023
+                took = median_ms(captured(lambda: step(criterion, cells)), DEVICE)  # noqa: B023
                 times = kernel_times(lambda: step(criterion, cells))  # noqa: B023
             except Exception as problem:
                 print(f"  {what}: {type(problem).__name__} {str(problem)[:200]}", flush=True)

@@ -133,7 +133,9 @@ def test_a_gradient_with_a_graph_says_that_there_is_no_second_one(monkeypatch):
     logits, target = example()
     leaf = logits.requires_grad_()
     loss = sw.loss("CC-DiceCE").to(DEVICE)(leaf, target)
+    (usual,) = torch.autograd.grad(loss, leaf, retain_graph=True)
     (gradient,) = torch.autograd.grad(loss, leaf, create_graph=True)
+    torch.testing.assert_close(gradient, usual)
     with pytest.raises(RuntimeError, match="second"):
         gradient.sum().backward()
 

@@ -1,9 +1,10 @@
 """What is known of a tensor while the kernel is written: the variable that holds it, and which axis each dim is.
 
-In the kernel every tensor is a block with four axes: n (images), m (the cells of an image), k (classes or channels) and
-r (a sigmoid channel's background and foreground). Along an axis that a tensor does not have, its block has the length
-one, and Triton broadcasts. The rows of the sums of cells, which come image by image, are one dim with two axes, "nm". A
-dim that torch made by repeating, as ``expand`` does, has no axis: it takes that of whatever it meets.
+In the kernel every tensor is a block with four axes: k (classes or channels), r (a sigmoid channel's background and
+foreground), n (images) and m (the cells of an image), in this order, so that threads lie along cells and each holds all
+classes of its own. Along an axis that a tensor does not have, its block has the length one, and Triton broadcasts. The
+rows of the sums of cells, which come image by image, are one dim with two axes, "nm". A dim that torch made by
+repeating, as ``expand`` does, has no axis: it takes that of whatever it meets.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import torch
 
-AXES = "nmkr"
+AXES = "krnm"
 Chosen = tuple[int, ...] | slice | None
 
 

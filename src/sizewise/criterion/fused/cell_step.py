@@ -110,7 +110,7 @@ class Plan:
         tensors = [logits, target, logits if mask is None else mask, cells.maps]
         about = (mask is not None, cells.classes, self.most, self.cell_reading)
         self.sums = SumsCall(tensors, *about, fields, read)
-        self.formula, self.launch = formula, formula.launch(logits.shape[0], self.most)
+        self.formula, self.launch = formula, formula.launch(logits.shape[0], self.most, min(cells.classes))
         planes = (formula.cell_planes, fields, formula.planes)
         self.gradient = GradientCall([*tensors, torch.empty_like(logits)], *about, *planes, writes=True)
         self.record, self.one = record_of(logits.device), numbers_on(logits.device, torch.float64, 1.0)
@@ -189,6 +189,7 @@ class CellStep:
         if torch.is_grad_enabled() or cell_form(logits, target, mask, self.cells) != self.form:
             coefficients, factors, _ = plan.formula.parts(kept, shape)
             on_images = dense_planes(coefficients, factors, plan.formula.planes, len(plan.fields)) * total
+            self.on_cells[:, :, : min(self.cells.classes)] = 0  # which nobody has written
             on_cells = dense_planes(self.on_cells, factors, plan.formula.cell_planes, len(plan.cell_reading[2])) * total
             on_cells = on_cells if self.snapshot.sigmoid else on_cells.squeeze(-1)
             cells = Cells(self.cells.maps, self.cells.classes, plan.most)

@@ -20,6 +20,7 @@ from sizewise.criterion.fused.verify import agrees
 from sizewise.criterion.fused.write import NAME, Writer
 from sizewise.stats.fields import Field
 from sizewise.stats.kernels.launch import Launch
+from sizewise.stats.kernels.raw_access import read, write
 from sizewise.stats.kernels.shapes import power_of_two
 
 # One program holds all sums in its registers.
@@ -67,7 +68,7 @@ class FormulaKernel:
         copies = {id(mirror.original): mirror.copy for mirror in self.mirrors}
         self.inputs = [copies.get(id(one), one) for _, one in found.buffers]
         self.kernel = compiled(self.source)
-        self.launches: dict[tuple[int, int], Launch] = {}
+        self.launches: dict[tuple[int, int, int], Launch] = {}
         self.verified = False
 
     def agrees_with(
@@ -102,14 +103,18 @@ class FormulaKernel:
         """The length of the axis r."""
         return 2 if self.sigmoid else 1
 
-    def launch(self, images: int, cells: int = 1) -> Launch:
-        """The launch for a number of images and cells; its tensors are those of :meth:`__call__`, in order."""
-        launch = self.launches.get((images, cells))
+    def launch(self, images: int, cells: int = 1, first: int = 0) -> Launch:
+        """The launch for a number of images and cells; its tensors are those of :meth:`__call__`, in order.
+
+        ``first`` is the lowest class that has cells: sums of those below it are known to be 0, and their coefficients
+        are not written.
+        """
+        launch = self.launches.get((images, cells, first))
         if launch is None:
-            blocks = {"NB": power_of_two(images), "MB": power_of_two(cells)}
+            blocks = {"NB": power_of_two(images), "MB": power_of_two(cells), "FIRST": first}
             constants = {**blocks, "K": self.classes, "KB": power_of_two(self.classes), "R": self.regions}
             launch = Launch(self.kernel, 1, warps_for(self._elements(images, cells)), (images, cells), constants)
-            self.launches[images, cells] = launch
+            self.launches[images, cells, first] = launch
         return launch
 
     def __call__(
@@ -157,6 +162,6 @@ def compiled(source: str) -> Any:
     """The written kernel as a function of Triton's, which reads the source of what it compiles."""
     file = f"<sizewise formula {next(_numbers)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"tl": tl, "__name__": __name__}
+    names: dict[str, Any] = {"tl": tl, "read": read, "write": write, "__name__": __name__}
     exec(compile(source, file, "exec"), names)
     return triton.jit(names[NAME])

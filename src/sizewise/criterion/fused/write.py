@@ -15,11 +15,12 @@ from sizewise.stats.fields import NUMBERS_OF_PIXELS, Field, Kind
 
 NAME = "formula"
 HEAD = """\
-def {name}({arguments}, N, M, NB: tl.constexpr, MB: tl.constexpr, K: tl.constexpr, KB: tl.constexpr, R: tl.constexpr):
-    n = tl.arange(0, NB)[:, None, None, None]
-    m = tl.arange(0, MB)[None, :, None, None]
-    k = tl.arange(0, KB)[None, None, :, None]
-    r = tl.arange(0, R)[None, None, None, :]
+def {name}({arguments}, N, M, NB: tl.constexpr, MB: tl.constexpr, FIRST: tl.constexpr, K: tl.constexpr,
+    KB: tl.constexpr, R: tl.constexpr):
+    k = tl.arange(0, KB)[:, None, None, None]
+    r = tl.arange(0, R)[None, :, None, None]
+    n = tl.arange(0, NB)[None, None, :, None]
+    m = tl.arange(0, MB)[None, None, None, :]
     one = tl.zeros([1, 1, 1, 1], tl.int32)
     in_n = n < N
     in_m = m < M
@@ -30,7 +31,7 @@ def {name}({arguments}, N, M, NB: tl.constexpr, MB: tl.constexpr, K: tl.constexp
     inside = in_n & in_k & in_r
     cell_place = ((n * M + m) * K + k) * R + r
     cell_plane = N * M * K * R
-    cell_inside = inside & in_m
+    cell_inside = inside & in_m & (k >= FIRST)
 """
 VARIABLE = re.compile(r"\bv\d+\b")
 
@@ -75,8 +76,9 @@ class Writer:
         kept = []
         for line in reversed(self.lines):
             name, _, expression = line.partition(" = ")
-            if line.startswith("tl.store") or name in needed:
-                needed.update(VARIABLE.findall(line if line.startswith("tl.store") else expression))
+            stores = line.startswith(("tl.store", "write"))
+            if stores or name in needed:
+                needed.update(VARIABLE.findall(line if stores else expression))
                 kept.append(line)
         self.cells_read = tuple(place for place, name in enumerate(self.cell_names) if name in needed)
         inputs = [f"input_{place}" for place in range(len(self.trace.buffers))]
@@ -150,10 +152,9 @@ class Writer:
     def reduce(self, value: Value, places: Sequence[int], keep: bool, how: str) -> Value:
         """The sum, minimum or "any" of a value along some of its dims."""
         code, kind = value.code, value.kind
-        if how == "sum" and kind == "bool":
-            code, kind = f"{code}.to(tl.int64)", "int"
-        if how == "any":
-            code = f"({code} != 0).to(tl.int64)" if kind != "bool" else f"{code}.to(tl.int64)"
+        counts = how == "any" or (how == "sum" and kind == "bool")
+        if counts:  # threads hand on half as many words as of int64; no block has 2^31 elements
+            code = f"{code}.to(tl.int32)" if kind == "bool" else f"({code} != 0).to(tl.int32)"
         neutral = {"sum": "0", "any": "0", "amin": 'float("inf")', "amax": '-float("inf")'}[how]
         function = {"sum": "tl.sum", "any": "tl.max", "amin": "tl.min", "amax": "tl.max"}[how]
         for place in places:
@@ -166,7 +167,9 @@ class Writer:
                 code = f"{code} * ({dim.size})"
         gone = {place % len(value.dims) for place in places}
         dims = tuple(ONE if place in gone else dim for place, dim in enumerate(value.dims) if keep or place not in gone)
-        return Value(self.add(f"{code} != 0" if how == "any" else code), dims, "bool" if how == "any" else kind)
+        if how == "any":
+            return Value(self.add(f"{code} != 0"), dims, "bool")
+        return Value(self.add(f"{code}.to(tl.int64)" if counts else code), dims, "int" if counts else kind)
 
     def elementwise(self, name: str, operands: Sequence[Value | None], kind: str) -> Value:
         """One line for one elementwise operation."""
@@ -226,12 +229,11 @@ class Writer:
     def _cells(self, node: fx.Node) -> Value:
         """The sums of cells, (fields, N, M, K), from integers, and behind them how many pixels were no numbers."""
         planes, *shape = node.meta["val"].shape
-        dims = tuple(Dim(self.size(size), axis if size != 1 else "") for size, axis in zip(shape, AXES, strict=False))
-        strange = self.add(f"tl.load(cells + {planes} * cell_plane + cell_place, mask=cell_inside, other=0) != 0")
+        dims = tuple(Dim(self.size(size), axis if size != 1 else "") for size, axis in zip(shape, "nmkr", strict=False))
+        strange = self.add(f"{_cells_plane(planes)} != 0")
         values = []
         for place, unit in enumerate(self.units):
-            code = f"tl.load(cells + {place} * cell_plane + cell_place, mask=cell_inside, other=0).to(tl.float64)"
-            value = f"{code} * {unit!r}"
+            value = f"{_cells_plane(place)}.to(tl.float64) * {unit!r}"
             if place not in self.numbers_of_pixels:
                 value = f'tl.where({strange}, float("nan"), {value})'
             values.append(Value(self.add(value), dims, "float"))
@@ -274,7 +276,7 @@ class Writer:
         self, nodes: Sequence[fx.Node | None], planes: list[tuple[int, int]], prefix: str, scale: str
     ) -> None:
         """∂term/∂sums, a plane for each that is not 0."""
-        block = "[NB, MB, KB, R]" if prefix else "[NB, 1, KB, R]"
+        block = "[KB, R, NB, MB]" if prefix else "[KB, R, NB, 1]"
         for term, node in enumerate(nodes):
             if node is None:
                 continue
@@ -286,8 +288,22 @@ class Writer:
                     continue
                 code = f"(({plane.code}) * {scale} + tl.zeros({block}, tl.float64)).to(kept.dtype.element_ty)"
                 where = f"{prefix}kept + {len(planes)} * {prefix}plane + {prefix}place"
-                self.lines.append(f"tl.store({where}, {code}, mask={prefix}inside)")
+                stored = (
+                    f"write({where}, {code}, cell_inside, False)"
+                    if prefix
+                    else f"tl.store({where}, {code}, mask=inside)"
+                )
+                self.lines.append(stored)
                 planes.append((term, field))
+
+
+def _cells_plane(place: int) -> str:
+    """The integers of one field of the cells, 0 of classes without any.
+
+    With ``tl.load`` Triton would lay classes, which are neighbours in memory, across threads: to choose one would be a
+    sum over threads. And a machine instruction alone would not tell the compiler what is 0.
+    """
+    return f"tl.where(cell_inside, read(cells + {place} * cell_plane + cell_place, cell_inside, False), 0)"
 
 
 def unit_of(field: Field) -> float:
