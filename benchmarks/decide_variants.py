@@ -1,4 +1,4 @@
-"""Variants of the decision's kernel and of the loss with cells: checked, then timed, each part in a process of its own.
+"""Variants of the decision's kernel: checked, then timed, each part in a process of its own.
 
     PYTHONPATH=src python benchmarks/decide_variants.py [PART ...]
 
@@ -45,7 +45,6 @@ VARIANTS = {
         (CUBE, "dice", 4, 128, True, 2),
     ],
     "bound": [(LARGE, "dice", 2, 128, True, 2)],
-    "cells": [],
 }
 # Seconds for all checks together, which compile, and for the times of one part.
 CHECKING, TIMING = 60, 30
@@ -169,77 +168,6 @@ def decisions(part, timing):
         torch.cuda.empty_cache()
 
 
-def cells(timing):
-    """Check or time the loss with cells, and the loss without."""
-    from components import CASES, blobs
-
-    from sizewise.stats.kernels import cell_passes, passes
-    from sizewise.stats.kernels.shapes import Shape
-
-    for name, (shape, wanted) in CASES.items():
-        labels = blobs(shape, wanted)
-        found = sw.components(labels, classes="foreground").to("cuda")
-        target, logits = labels.cuda(), torch.randn(shape, device="cuda").requires_grad_()
-        for block in (32, 128) if timing else (32,):
-            passes._calls.clear()
-            cell_passes.SUMS_SHAPE = Shape(1, block, 1, block // 32, 16 if block > 32 else 32)
-            for label, given in (("DiceCE", None), ("CC-DiceCE", found)):
-                criterion = (sw.loss(label) if given is not None else sw.loss(label, weight=1.0)).cuda()
-
-                def step(criterion=criterion, given=given, logits=logits, target=target):
-                    logits.grad = None
-                    criterion(logits, target, cells=given).backward()
-
-                step()
-                if timing:
-                    plans = [type(one).__name__ for part in criterion.snapshot().plans for one in part.values()]
-                    print(f"cells: {name} {label} block {block}: {measured(step)}  {plans}", flush=True)
-                elif given is not None:
-                    exact = logits.detach().double().cpu().requires_grad_()
-                    loss = sw.loss("CC-DiceCE")(exact, labels, cells=sw.components(labels, classes="foreground"))
-                    loss.backward()
-                    first, gradient = criterion(logits, target, cells=given).detach(), logits.grad.clone()
-                    step()
-                    error = float((gradient.cpu().double() - exact.grad).norm() / exact.grad.norm())
-                    same = torch.equal(gradient, logits.grad)
-                    off = float(first) - float(loss.detach())
-                    print(f"cells: {name}: loss off {off:+.1e}, gradient off {error:.1e}, same bits {same}", flush=True)
-            if timing:
-                pieces(criterion, logits, target, found, f"{name} block {block}")
-
-
-def pieces(criterion, logits, target, found, name):
-    """The single launches of a step with cells."""
-    from sizewise.criterion.fused.cell_step import fused_cell_step
-
-    with torch.no_grad():
-        step, _ = fused_cell_step(criterion.snapshot(), criterion, logits, target, None, found, False)
-        if step is None:
-            print(f"cells: {name}: no kernels", flush=True)
-            return
-        plan, given = step.plan, (logits.detach(), step.prepared[0], None)
-        sums = plan.sums(*given, plan.record.tensor)
-        table = plan.cell_sums.fill(*given, found.maps)
-        _, kept, on_cells = plan.formula(sums, None, plan.one, plan.launch, None, table)
-        gradient, one = torch.empty_like(logits), torch.ones((), device="cuda")
-        parts = {
-            "sums of images": lambda: plan.sums(*given, plan.record.tensor),
-            "sums of cells": lambda: plan.cell_sums.fill(*given, found.maps),
-            "formula": lambda: plan.formula(sums, None, plan.one, plan.launch, None, table),
-            "gradient": lambda: plan.gradient(on_cells, kept, one, *given, found.maps, gradient),
-        }
-        for what, run in parts.items():
-            print(f"cells: {name}, {what}: {measured(run)}", flush=True)
-
-
-def one_part(part, timing):
-    """In a process of its own."""
-    if part == "cells":
-        cells(timing)
-    else:
-        decisions(part, timing)
-
-
 def main():
     """Check all parts at once, then time them one after the other."""
     parts = sys.argv[1:] or list(VARIANTS)
@@ -262,6 +190,6 @@ def main():
 
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] in ("--check", "--time"):
-        one_part(sys.argv[2], sys.argv[1] == "--time")
+        decisions(sys.argv[2], sys.argv[1] == "--time")
     else:
         main()
