@@ -109,7 +109,7 @@ def test_a_cell_with_a_pixel_that_is_no_number_makes_the_loss_nan():
     known = criterion.snapshot()
     like = torch.ones(len(known.fields), 2, 3, device=DEVICE)
     kernel = kernel_of(criterion, like)
-    table = drawn_table(kernel, like, torch.Generator().manual_seed(0)).to(DEVICE)
+    table = drawn_table(kernel, known.cell_fields, like, torch.Generator().manual_seed(0)).to(DEVICE)
     table[0] = 1 << 40  # every cell is there
     table[-1, 1, 1] = 1
     one = torch.ones(1, dtype=torch.float64, device=DEVICE)

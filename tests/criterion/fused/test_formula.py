@@ -9,7 +9,7 @@ from sampling import grid, sample
 import sizewise as sw
 from sizewise import terms
 from sizewise.criterion.fused.axes import Unsupported
-from sizewise.criterion.fused.kernel import MOST_SUMS
+from sizewise.criterion.fused.kernel import MOST_SUMS, FormulaKernel
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, in the interpreter
 
@@ -47,6 +47,17 @@ def test_every_named_loss_becomes_a_kernel_that_is_as_exact_as_float64(name, act
     criterion = sw.loss(name, activation=activation).to(DEVICE)
     for images, classes in sample([(1, 7), (2, 2), (3, 3), (5, 4), (8, 19)], 2, seed=len(name)):
         agree(criterion, sums_of(criterion, images, classes))
+
+
+@pytest.mark.parametrize("name", WITHOUT_CELLS)
+def test_the_comparison_before_the_first_step_finds_nothing_wrong_with_many_classes(name):
+    """Random overlaps larger than their regions made JaccardCE with 118 classes run as single torch operations."""
+    criterion = sw.loss(name).to(DEVICE)
+    fields = criterion.snapshot().fields
+    for classes in (118, 150):
+        like = torch.zeros(len(fields), 8, classes, device=DEVICE)
+        kernel = FormulaKernel(criterion, fields, like, one_image=False, has_truth=False)
+        assert kernel.agrees_with(criterion, fields, like, False)
 
 
 @pytest.mark.parametrize(("name", "options"), sample(CASES, 40, seed=2), ids=str)

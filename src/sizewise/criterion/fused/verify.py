@@ -4,6 +4,7 @@ A term of a user's own may do what nobody foresaw. The torch code runs on the CP
 to load.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from sizewise.criterion.criterion import Criterion
 from sizewise.criterion.plain_step import evaluate
-from sizewise.stats.fields import Field
+from sizewise.stats.fields import COUNT, OVERLAP, SIZE, Field
 from sizewise.stats.region_stats import RegionStats
 
 if TYPE_CHECKING:
@@ -43,10 +44,10 @@ def agrees(
     """Whether both give the same, for sums such as ``like``, and with size targets from elsewhere if ``truth``."""
     random = torch.Generator().manual_seed(0)
     with torch.inference_mode(False):
-        sums, targets = (1 + 50 * torch.rand(like.shape, generator=random, dtype=torch.float64) for _ in range(2))
+        sums, targets = (drawn_sums(fields, like.shape, random) for _ in range(2))
         cells, table = None, None
         if cell_fields:
-            table = drawn_table(kernel, like, random)
+            table = drawn_table(kernel, cell_fields, like, random)
             units = torch.tensor(kernel.units, dtype=torch.float64).view(-1, *[1] * (like.dim() - 1))
             cells = RegionStats(cell_fields, table[:-1] * units)
             table = table.to(like.device)
@@ -66,10 +67,31 @@ def agrees(
     )
 
 
-def drawn_table(kernel: "FormulaKernel", like: Tensor, random: torch.Generator) -> Tensor:
+def drawn_sums(fields: tuple[Field, ...], shape: Sequence[int], random: torch.Generator) -> Tensor:
+    """Random sums as pixels can have them: of a class no more is inside its region than is there, or than is predicted.
+
+    Else P + T − I may come near 0, where what single precision leaves of it says nothing about the kernel.
+    """
+    sums = 1 + 50 * torch.rand(*shape, generator=random, dtype=torch.float64)
+    return limited(fields, sums, random)
+
+
+def limited(fields: tuple[Field, ...], sums: Tensor, random: torch.Generator) -> Tensor:
+    """``sums`` with an overlap that is a random share of what it can be."""
+    if OVERLAP in fields:
+        others = [sums[place] for place, field in enumerate(fields) if field in (COUNT, SIZE)]
+        most = torch.stack([*others, sums[fields.index(OVERLAP)]]).amin(0)
+        sums[fields.index(OVERLAP)] = most * torch.rand(most.shape, generator=random, dtype=torch.float64)
+    return sums
+
+
+def drawn_table(
+    kernel: "FormulaKernel", cell_fields: tuple[Field, ...], like: Tensor, random: torch.Generator
+) -> Tensor:
     """Random sums of cells as integers; four in ten cells are none of their class."""
     shape = (len(kernel.units), like.shape[1] * CELLS, *like.shape[2:])
     sums = (50 * torch.rand(shape, generator=random, dtype=torch.float64)).round()
     sums[0] *= torch.rand(shape[1:], generator=random) < 0.6
+    sums = limited(cell_fields, sums, random).round()
     units = torch.tensor(kernel.units, dtype=torch.float64).view(-1, *[1] * (like.dim() - 1))
     return torch.cat((sums / units, torch.zeros(1, *shape[1:], dtype=torch.float64))).long()
