@@ -1,4 +1,4 @@
-"""Every loss where users are, peers beside them: ``PYTHONPATH=src python benchmarks/loss_tables.py OUT [SECONDS]``.
+"""Every loss where users are, and peers: ``PYTHONPATH=src python benchmarks/loss_tables.py OUT [SECONDS [FIRST]]``.
 
 Two to 150 classes, float32 and bfloat16, contiguous and channels_last, 2D and 3D, as ``sizewise bench`` times them. All
 kernels are compiled before, by as many processes as there are cores, each loss on each input once, so that the timed
@@ -46,11 +46,12 @@ LOSSES = parse_losses("all")
 def main() -> None:
     """Compile, then measure."""
     out, limit = Path(sys.argv[1]), float((sys.argv[2:] or ["240"])[0])
+    inputs = INPUTS[int((sys.argv[3:] or ["0"])[0]) :]
     out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    compile_all(out / "compiling.txt")
+    compile_all(inputs, out / "compiling.txt")
     rows: list[dict] = []
-    for one in INPUTS:
+    for one in inputs:
         if time.monotonic() - start > limit:
             print(f"not begun after {limit:.0f} s: {one}", flush=True)
             continue
@@ -61,9 +62,9 @@ def main() -> None:
         draw_bench(out / "bench.svg", rows)
 
 
-def compile_all(log: Path) -> None:
+def compile_all(inputs: tuple[BenchInput, ...], log: Path) -> None:
     """Each loss that is compiled on each input once, in processes; what goes through torch.compile takes longest."""
-    work = [(one, name) for one in INPUTS for name in names()]
+    work = [(one, name) for one in inputs for name in names()]
     work.sort(key=lambda pair: COMPILED not in pair[1])
     start = time.monotonic()
     spawn = multiprocessing.get_context("spawn")

@@ -297,9 +297,9 @@ def registers_a_thread(classes: int, shape: Shape, itemsize: int) -> int:
     """What the compiler may use: fewer let more programs run at the same time, and hide how long memory takes.
 
     A thread holds e of a few pixels for each class, two sums and the rule. Compiled for an H200, all but a few numbers
-    fit.
+    fit; with 16 and 19 classes that is worth more than the fourth of the programs that it costs.
     """
-    wanted = 248 if shape.chunk > 1 or itemsize == 8 or classes > 26 else 168 if classes > 20 else 128
+    wanted = 248 if shape.chunk > 1 or itemsize == 8 or classes > 26 else 168 if classes > MOST_IN_ONE_KERNEL else 128
     return min(wanted, REGISTERS // (32 * shape.warps))
 
 
