@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import torch
@@ -46,61 +47,60 @@ def train(
     setup = set_up(run, runtime, fabric=fabric, preparation=preparation, stores=stores, saved=saved, log=log)
     state, progress = setup.state, setup.state.progress
     first = progress.epoch
-    record = Record(run, runtime, folder, first_epoch=first + 1) if fabric.is_global_zero else None
-    for epoch in range(first + 1, config.epochs + 1):
-        started = time.monotonic()
-        plan = setup.draw(epoch)
-        rates = state.schedule.rates(epoch=epoch, steps=len(plan.cases))
-        setup.network.train()
-        setup.batches.begin(plan)
-        setup.step.begin(len(rates))
-        if epoch == first + 1:
-            get_ready(setup, runtime, steps=config.epochs * len(rates), log=log)
+    recording = Record(run, runtime, folder, first_epoch=first + 1) if fabric.is_global_zero else nullcontext()
+    with recording as record:
+        for epoch in range(first + 1, config.epochs + 1):
+            started = time.monotonic()
+            plan = setup.draw(epoch)
+            rates = state.schedule.rates(epoch=epoch, steps=len(plan.cases))
+            setup.network.train()
             setup.batches.begin(plan)
-        torch.manual_seed(config.seed * 1_000_003 + epoch)  # dropout: no generator state to save
-        numbered = enumerate(rates, start=(epoch - 1) * len(rates))
-        what = f"Epoch {epoch}/{config.epochs}"
-        for number, rate in track(numbered, what=what, total=len(rates)) if fabric.is_global_zero else numbered:
-            set_learning_rates(state.optimizer, rate)
-            share = number / (config.epochs * len(rates))
-            setup.criterion.at(share)
-            if setup.weights is not None:
-                setup.weights.at(share)
-            setup.step.run()
-        losses = setup.step.epoch_means(len(plan.cases))
-        check_finite(losses, epoch=epoch, folder=folder)
-        train_seconds = time.monotonic() - started
+            setup.step.begin(len(rates))
+            if epoch == first + 1:
+                get_ready(setup, runtime, steps=config.epochs * len(rates), log=log)
+                setup.batches.begin(plan)
+            torch.manual_seed(config.seed * 1_000_003 + epoch)  # dropout: no generator state to save
+            numbered = enumerate(rates, start=(epoch - 1) * len(rates))
+            what = f"Epoch {epoch}/{config.epochs}"
+            for number, rate in track(numbered, what=what, total=len(rates)) if fabric.is_global_zero else numbered:
+                set_learning_rates(state.optimizer, rate)
+                share = number / (config.epochs * len(rates))
+                setup.criterion.at(share)
+                if setup.weights is not None:
+                    setup.weights.at(share)
+                setup.step.run()
+            losses = setup.step.epoch_means(len(plan.cases))
+            check_finite(losses, epoch=epoch, folder=folder)
+            train_seconds = time.monotonic() - started
 
-        found = None
-        if setup.validation is not None and (epoch % config.validate_every == 0 or epoch == config.epochs):
-            setup.network.eval()
-            found = validate_epoch(run, setup, fabric)
-            state.schedule.after_validation(found.loss)
-        progress.epoch = epoch
-        progress.rows.append(
-            epoch_row(
-                epoch=epoch,
-                learning_rate=rates[-1],
-                train=losses,
-                validation=found,
-                first_class=task.first_class,
-                steps=len(plan.cases),
-                train_seconds=train_seconds,
-                seconds=time.monotonic() - started,
+            found = None
+            if setup.validation is not None and (epoch % config.validate_every == 0 or epoch == config.epochs):
+                setup.network.eval()
+                found = validate_epoch(run, setup, fabric)
+                state.schedule.after_validation(found.loss)
+            progress.epoch = epoch
+            progress.rows.append(
+                epoch_row(
+                    epoch=epoch,
+                    learning_rate=rates[-1],
+                    train=losses,
+                    validation=found,
+                    first_class=task.first_class,
+                    steps=len(plan.cases),
+                    train_seconds=train_seconds,
+                    seconds=time.monotonic() - started,
+                )
             )
-        )
-        state.judge(found, last=epoch == config.epochs, validated=setup.validation is not None)
-        last = is_over(config, progress)
-        if record is not None:
-            log(record.line(progress.rows[-1]))
-            record.keep(state, last=last)
-            on_epoch(progress.rows[-1])
-        if last:
-            break
+            state.judge(found, last=epoch == config.epochs, validated=setup.validation is not None)
+            last = is_over(config, progress)
+            if record is not None:
+                log(record.line(progress.rows[-1]))
+                record.keep(state, last=last)
+                on_epoch(progress.rows[-1])
+            if last:
+                break
     if last and progress.epoch < config.epochs:
         log(f"stopped after epoch {progress.epoch}: no better score in {config.early_stop} validations")
-    if record is not None:
-        record.board.close()
     fabric.barrier()
 
 
@@ -133,6 +133,13 @@ class Record:
         self.run, self.runtime, self.folder, self.first = run, runtime, folder, first_epoch
         self.board = Board(folder / "tensorboard", first_epoch=first_epoch)
         self.started = self.saved = self.drawn = time.monotonic()
+
+    def __enter__(self) -> "Record":
+        return self
+
+    def __exit__(self, failed: object, *_: object) -> None:
+        with suppress(Exception) if failed else nullcontext():  # the run's own failure is what is said
+            self.board.close()
 
     def line(self, row: Row) -> str:
         """One line for the screen, with the time left at the pace so far."""
