@@ -2,7 +2,15 @@
 
 import sys
 
-from sizewise.progress import NO_BARS, is_first_process, track, with_lines
+from pieces import Pieces
+
+from sizewise.progress import NO_BARS, is_first_process, print_at_once, track, with_lines
+
+
+def test_a_line_is_written_with_its_end(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", Pieces())
+    print_at_once("[3/10] a run finished")
+    assert sys.stdout.written == ["[3/10] a run finished\n"]
 
 
 def test_a_line_comes_every_twenty_seconds_with_the_time_left(capsys):

@@ -53,6 +53,11 @@ def with_lines(
         yield item
 
 
+def print_at_once(line: str) -> None:
+    """Print a line so that it is seen now, in a pipe too, and in one piece whatever other threads print."""
+    print(f"{line}\n", end="", flush=True)
+
+
 @contextlib.contextmanager
 def no_bars() -> Iterator[None]:
     """Without bars: somebody else draws on the terminal, and two who move its cursor make a mess."""

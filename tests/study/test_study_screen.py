@@ -2,9 +2,11 @@
 
 import io
 import json
+import sys
 from types import SimpleNamespace
 
 import pytest
+from pieces import Pieces
 from rich.console import Console
 
 from sizewise.study.screen import MOST_ROWS, Screen
@@ -71,6 +73,20 @@ def test_runs_that_lack_only_decisions(tmp_path, capsys):
         assert "[1/2] a decided; 1:00 left" in capsys.readouterr().out
 
 
+def test_two_runs_that_end_together_have_a_line_each(screen, tmp_path, monkeypatch):
+    """Of ten runs on a GPU two had stood in one line."""
+    for name in ("a", "b"):
+        run(tmp_path, name, epochs=10, finished=True)
+    monkeypatch.setattr(sys, "stdout", Pieces())
+    for ended in screen.runs[1:3]:
+        screen.after_run(ended)
+    first, second = sys.stdout.written
+    assert first.startswith("[3/4] a finished in 20 s; ")
+    assert second.startswith("[3/4] b finished in 20 s; ")
+    assert first.endswith(" left\n")
+    assert second.endswith(" left\n")
+
+
 def test_the_table_shows_what_is_at_work_first(screen, tmp_path):
     many = [f"run_{number:02d}" for number in range(30)]
     for number, name in enumerate(many):
@@ -91,8 +107,6 @@ def test_the_table_shows_what_is_at_work_first(screen, tmp_path):
 
 def test_a_live_table_has_the_terminal_to_itself(screen, monkeypatch, capfd):
     """A bar of the training moves the cursor as the table does: the two would write over each other."""
-    import sys
-
     from sizewise.progress import track
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)

@@ -11,12 +11,12 @@ from sizewise.cli.score_screen import show_decisions
 from sizewise.cli.show import show_next
 from sizewise.errors import RunFailed
 from sizewise.metrics.cases_csv import read_cases
-from sizewise.progress import is_first_process
+from sizewise.progress import is_first_process, print_at_once
 from sizewise.train.config import Runtime
 from sizewise.train.decided_labels import decision_names
 from sizewise.train.machine import free_threads, settle_precision
 from sizewise.train.resolve import resolve
-from sizewise.train.run import print_at_once, run_training
+from sizewise.train.run import run_training
 from sizewise.train.run_folder import discard_unstarted, run_name
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from sizewise.progress import no_bars
+from sizewise.progress import no_bars, print_at_once
 from sizewise.study.grid import PlannedRun
 from sizewise.study.study_folder import RunStatus, run_status
 from sizewise.train.run_folder import is_finished
@@ -48,7 +48,7 @@ class Screen:
     def __enter__(self) -> "Screen":
         rest = f", {len(self.trained)} to be decided without training" if self.trained else ""
         runs = counted(len(self.runs), "run")
-        print(f"{runs}, {self.before} of them finished before{rest} → {self.folder}", flush=True)
+        print_at_once(f"{runs}, {self.before} of them finished before{rest} → {self.folder}")
         if sys.stderr.isatty():
             self.alone.enter_context(no_bars())
             self.thread = threading.Thread(target=self._live, daemon=True)
@@ -64,13 +64,13 @@ class Screen:
         self.alone.close()
 
     def after_run(self, run: PlannedRun) -> None:
-        """Say how a run ended, and how long the rest may take."""
+        """Say how a run ended, and how long the rest may take. Threads call it, one for each helper."""
         states = self.states()
         state = states[[one.name for one in self.runs].index(run.name)]
         done = sum(one.word in ("finished", "failed") for one in states)
         text = "decided" if run.name in self.trained else f"finished in {state.seconds:.0f} s"
         text = f"failed: {state.error}" if state.word == "failed" else text
-        print(f"[{done}/{len(self.runs)}] {run.name} {text}; {self.time_left(states)} left", flush=True)
+        print_at_once(f"[{done}/{len(self.runs)}] {run.name} {text}; {self.time_left(states)} left")
 
     def time_left(self, states: list[RunStatus]) -> str:
         """From the pace of the epochs since the start; what is scored and prepared in between counts with them."""

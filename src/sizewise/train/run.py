@@ -11,6 +11,7 @@ from sizewise.data.split import Split
 from sizewise.errors import BadInput
 from sizewise.files import write_whole
 from sizewise.metrics.cases_csv import ARGMAX, read_cases
+from sizewise.progress import print_at_once
 from sizewise.train.config import RunConfig, Runtime
 from sizewise.train.cost import write_cost
 from sizewise.train.decided_labels import decision_names
@@ -39,11 +40,6 @@ from sizewise.train.setup import Log
 from sizewise.train.store import StoreCache
 from sizewise.train.task import Task, problem_json
 from sizewise.wording import counted, left_out
-
-
-def print_at_once(line: str) -> None:
-    """Print a line so that it is seen now, in a pipe too."""
-    print(line, flush=True)
 
 
 def run_training(

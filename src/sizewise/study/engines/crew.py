@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 
 from sizewise.parallel import available_cores
+from sizewise.progress import print_at_once
 from sizewise.study.engines.engine import StudyWork
 from sizewise.study.engines.helper import end_helpers, start_helper
 from sizewise.study.engines.ledger import Ledger
@@ -102,7 +103,7 @@ class Crew:
         if again:
             self.full = True
             reason = run_status(self._place(run), run.decisions).error or "its process died"
-            print(f"{run.name} failed beside other runs, and is repeated alone at the end: {reason}", flush=True)
+            print_at_once(f"{run.name} failed beside other runs, and is repeated alone at the end: {reason}")
         elif worked:
             self.work.after_run(run)
 
