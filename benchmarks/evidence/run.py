@@ -156,4 +156,7 @@ def run(name: str, losses: list[str], seeds: tuple[int, ...], options: argparse.
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:  # what was finished is in the tables
+        sys.exit(130)
